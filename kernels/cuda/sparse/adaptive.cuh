@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* adaptive.cuh - device code of CSR-Adaptive: one warp processes one block of
- * rows.  The methods and their reasons are described in spmv_adaptive.cu.  The
- * caller provides access to x as a functor `numbers`: numbers(j) is x[j], and
- * numbers(-1) is zero. */
+ * rows, whose kind (stream, vector, long) is explained in spmv_adaptive.cu.
+ * The caller provides access to x as a functor `numbers`: numbers(j) is x[j],
+ * and numbers(-1) is zero. */
 #ifndef SPS_CUDA_ADAPTIVE_CUH
 #define SPS_CUDA_ADAPTIVE_CUH
 
@@ -11,7 +11,8 @@
 
 namespace {
 
-/* The plan in the form passed to the kernel. */
+/* The plan (block descriptors, counters and partial sums of long rows) in the
+ * form passed to the kernel. */
 template <class T> struct schedule {
     const sps_row_block *__restrict__ block;
     const int64_t *__restrict__ part;
@@ -41,7 +42,7 @@ template <class T, int EACH, int ROWS> struct warp_room {
     uint16_t offset[ROWS + 2];
 };
 
-/* Entries of x loaded from device memory. */
+/* The functor `numbers` that loads entries of x from device memory. */
 template <class T> struct far_numbers {
     const T *x;
     uint32_t stride;
@@ -54,7 +55,7 @@ template <class T> struct far_numbers {
     }
 };
 
-/* Loads a descriptor with one 16-byte load. */
+/* Loads the descriptor of a block of rows with one 16-byte load. */
 __device__ __forceinline__ void load_block(const sps_row_block *p,
                                            sps_row_block *block)
 {
@@ -73,9 +74,9 @@ template <class T> __device__ __forceinline__ T warp_sum(T s, int lanes = 32)
     return s;
 }
 
-/* Products of this lane's entries e = lane + 32 u of the `count` entries
- * (WHOLE: count = 32 `each`) that begin at entry first.  Entries past the end
- * are not read; their products are zero. */
+/* Computes the products a x of this lane's entries e = lane + 32 u of the
+ * `count` entries (WHOLE: count = 32 `each`) that begin at entry first.
+ * Entries past the end are not read; their products are zero. */
 template <bool WHOLE, int each, class I, class V, class T, class X>
 __device__ __forceinline__ void products(const matrix<I, V> &A,
                                          const X &numbers, int64_t first,
@@ -101,8 +102,8 @@ __device__ __forceinline__ void products(const matrix<I, V> &A,
     for (int u = 0; u < each; u++) product[u] *= (T)val[u];
 }
 
-/* Sum of the products of `count` entries from first on, returned in every
- * lane. */
+/* Returns, in every lane, the sum of the products of `count` entries from entry
+ * first on. */
 template <class T, int each, class I, class V, class X>
 __device__ __forceinline__ T row_sum(const matrix<I, V> &A, const X &numbers,
                                      int64_t first, int count)
@@ -123,7 +124,7 @@ __device__ __forceinline__ T row_sum(const matrix<I, V> &A, const X &numbers,
     return warp_sum(sum);
 }
 
-/* Sum of product[p], [p + step], ... below index q. */
+/* Returns the sum of product[p], product[p + step], ... below index q. */
 template <class T>
 __device__ __forceinline__ T strided_sum(const T *product, int p, int q,
                                          int step)
@@ -135,8 +136,9 @@ __device__ __forceinline__ T strided_sum(const T *product, int p, int q,
     return s;
 }
 
-/* Rows of a stream block, R lanes each.  Rows of more than 32 R entries are
- * postponed and then summed by the whole warp, one after the other. */
+/* Sums the rows of a block of kind stream, R lanes each, from the products in
+ * shared memory.  Rows of more than 32 R entries are postponed and then summed
+ * by the whole warp, one after the other. */
 template <class T, class Room, class E>
 __device__ __forceinline__ void sum_rows(const Room &room, int64_t row,
                                          int rows, E &finish)
@@ -171,9 +173,9 @@ __device__ __forceinline__ void sum_rows(const Room &room, int64_t row,
     }
 }
 
-/* Rows row .. row + rows - 1, whose `count` entries begin at first.  The row
- * offsets of most blocks (up to 63 rows) are loaded at the same time as the
- * entries. */
+/* Processes a block of kind stream: rows row .. row + rows - 1, whose `count`
+ * entries begin at first.  The row offsets of most blocks (up to 63 rows) are
+ * loaded at the same time as the entries. */
 template <class T, class I, class V, class X, class Room, class E>
 __device__ __forceinline__ void stream(const matrix<I, V> &A, const X &numbers,
                                        int64_t first, int64_t row, int rows,
@@ -230,7 +232,7 @@ __device__ __forceinline__ void join_workers(const schedule<T> &plan, T sum,
     }
 }
 
-/* One block of rows of any kind, by one warp. */
+/* Processes a block of rows of any kind, by one warp. */
 template <class T, class I, class V, class X, class Room, class E>
 __device__ __forceinline__ void do_block(const matrix<I, V> &A,
                                          const X &numbers,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lumps.cuh - rows of X and Y in vectors of W elements (a `lump`): 16 bytes,
- * accessed by one vector load or store, or one element if the blocks are not
- * aligned. */
+/* lumps.cuh - access to rows of X and Y by vectors of W elements (a `lump`): W
+ * elements are 16 bytes, accessed by one vector load or store; W is 1 if the
+ * blocks are not aligned. */
 #ifndef SPS_CUDA_LUMPS_CUH
 #define SPS_CUDA_LUMPS_CUH
 
@@ -13,11 +13,10 @@ namespace {
 template <class T> struct padded_blocks : blocks<T> {
     int room;    /* columns of Y below this (>= k) may be overwritten with
                     zeros */
-    bool padded; /* all rows of X, also the last, have their padding
-                    allocated */
+    bool padded; /* all rows of X, also the last, have allocated padding */
 
-    /* Columns first .. first + count - 1; the padding belongs to the last of
-     * them. */
+    /* Returns the columns first .. first + count - 1; the padding is that of
+     * the last of them. */
     padded_blocks columns(int first, int count) const
     {
         padded_blocks b = *this;
@@ -31,8 +30,9 @@ template <class T> struct padded_blocks : blocks<T> {
     }
 };
 
-/* The padding of a block that owns its memory and is not narrowed holds no data
- * (block.h): writing it as well makes the stores whole sectors. */
+/* Returns the blocks with the padding that may be used.  The padding of a block
+ * that owns its memory and is not narrowed holds no data (block.h): writing it
+ * as well makes the stores whole sectors. */
 template <class T>
 padded_blocks<T> with_padding(const blocks<T> &b, const sps_spmm_args *args)
 {

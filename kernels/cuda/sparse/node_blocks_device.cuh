@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* node_blocks_device.cuh - common code of the kernels on node blocks: the
- * blocks as passed to kernels, plan, refresh and predicted bytes. */
+/* node_blocks_device.cuh - common code of the kernels on node blocks
+ * (kernels/formats/node_blocks.h): the blocks as passed to kernels, their plan,
+ * the refresh of values, and the predicted bytes. */
 #ifndef SPS_CUDA_NODE_BLOCKS_CUH
 #define SPS_CUDA_NODE_BLOCKS_CUH
 
@@ -26,7 +27,8 @@ template <class V> node_matrix<V> node_matrix_of(const sps_node_blocks *n)
              (const V *)n->val };
 }
 
-/* call(node_matrix, blocks) with the data types of A, X and Y. */
+/* Calls call(N, b) with the node_matrix N and the blocks b in the data types of
+ * A, X and Y. */
 template <class F>
 sps_status with_node_types(const sps_plan *plan, const sps_spmm_args *args,
                            const F &call)

@@ -82,7 +82,7 @@ __host__ __device__ __forceinline__ uint32_t stride_of(int64_t ld)
     return (uint32_t)(ld * (int64_t)sizeof(N));
 }
 
-/* Simple fallback for a row stride of 4 GB or more: one thread per row. */
+/* The kernel for a row stride of X of 4 GB or more: one thread per row. */
 template <class I, class V, class N>
 __global__ void __launch_bounds__(256)
 far_kernel(matrix<I, V> A, blocks<N> b)
@@ -111,7 +111,8 @@ inline sps_status far_product(const sps_plan *plan, const sps_spmm_args *args)
     });
 }
 
-/* Calls `product` if offsets in X fit 32 bits, else far_product. */
+/* Calls `product` if the row stride of X fits the 32 bits of row_at, else
+ * far_product. */
 template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
 sps_status near_only(const sps_plan *plan, const sps_spmm_args *args)
 {

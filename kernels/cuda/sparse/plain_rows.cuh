@@ -20,9 +20,9 @@
 
 namespace {
 
-constexpr int longest_run = 1536;   /* rows */
+constexpr int longest_run = 1536;   /* largest number of rows of a run */
 
-/* Load that does not allocate in L1: A is read only once and must not evict
+/* Loads *p without allocating in L1: A is read only once and must not evict
  * rows of X. */
 __device__ __forceinline__ int32_t once(const int32_t *p)
 {
@@ -70,10 +70,11 @@ template <int L, class V> struct batch {
     }
 };
 
-/* Sums of C pairs of columns of a row, 2 L apart, of which `left` columns exist
- * for this lane.  SUM: accumulator type; add(a, x) adds a x; SUM::threads: size
- * of a thread block, such that one block fills a multiprocessor and all its
- * rows share the L1 cache. */
+/* The sums, in a lane, of C pairs of columns of a row of Y, which are 2 L
+ * columns apart; `left` columns exist from this lane's first on.  SUM: type of
+ * the accumulator, whose add(a, x) adds a x; SUM::threads: size of a thread
+ * block, such that one block fills a multiprocessor and all its rows share the
+ * L1 cache. */
 template <int L, int C, bool PAIRED, class SUM> struct pairs {
     SUM sum[C][2] = {};
 
@@ -114,9 +115,10 @@ template <int L, int C, bool PAIRED, class SUM> struct pairs {
     }
 };
 
-/* OUT: begin() is called first; then pair<PAIRED>(i, column, left, sums of two
- * columns) once for each pair of columns of which at least one exists, by the
- * lane that owns it. */
+/* Computes the sums of a run of rows and passes them to `out`: out.begin() is
+ * called first; then out.pair<PAIRED>(i, column, left, sums of two columns)
+ * once for each pair of columns of which at least one exists, by the lane that
+ * owns it. */
 template <int L, int C, bool PAIRED, class SUM, class OUT, class I, class V>
 __global__ void __launch_bounds__(SUM::threads)
 plain_kernel(matrix<I, V> A, const double *__restrict__ x, int64_t ldx, int k,
@@ -166,9 +168,9 @@ plain_kernel(matrix<I, V> A, const double *__restrict__ x, int64_t ldx, int k,
     }
 }
 
-/* Rows of a run, at least the `step` rows that a thread block processes at a
- * time: many enough that neighbouring rows share X in L1, few enough that every
- * multiprocessor gets several runs. */
+/* Returns the number of rows of a run, at least the `step` rows that a thread
+ * block processes at a time: so many that neighbouring rows share X in L1, and
+ * so few that every multiprocessor gets several runs. */
 inline int run_of(const sps_context *ctx, int64_t nrow, int step)
 {
     int run = longest_run;
@@ -204,7 +206,8 @@ sps_status launch_plain(sps_context *ctx, const sps_csr_local *local,
     });
 }
 
-/* Chooses the number of lanes per row by the width. */
+/* Chooses the number of lanes per row by the number of columns, and launches
+ * the kernel. */
 template <class SUM, class OUT>
 sps_status walk_plain(sps_context *ctx, const sps_csr_local *A,
                       const sps_block *X, bool pairs, const OUT &out)

@@ -56,7 +56,7 @@ sddmm_kernel(matrix<I, V> A, sample s)
 
             dot[w] = fma(mine.x, v.x, mine.y * v.y);
         }
-        /* Columns beyond the first 2 L, if there are any. */
+        /* Adds the columns beyond the first 2 L, if there are any. */
         for (int far = 2 * L; far < s.d; far += 2 * L) {
             double2 more = fetch_pair<PAIRED>(u + far,
                                               i < A.nrow ? left - far : 0);
@@ -84,7 +84,7 @@ sddmm_kernel(matrix<I, V> A, sample s)
     }
 }
 
-/* alpha = 0: U, V and A are not read. */
+/* val = beta val, for alpha = 0: U, V and A are not read. */
 __global__ void __launch_bounds__(threads)
 scale_samples(double beta, double *val, int64_t nnz)
 {

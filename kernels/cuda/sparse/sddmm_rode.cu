@@ -24,30 +24,31 @@
 
 namespace {
 
-constexpr int widest = 256;          /* bytes of a slice of columns */
-/* Mean number of rows of a range, the work of a thread block, if row lengths
- * are uneven. */
+constexpr int widest = 256;          /* most bytes of a row of V in a slice of
+                                        columns */
+/* Mean number of rows of a range, which is the work of a thread block if row
+ * lengths are uneven. */
 constexpr int uneven_run = 384;
 
 struct rode_plan {
     sps_plan super;
-    sps_segments parts;        /* device arrays; none if row lengths are
-                                  similar */
+    sps_segments parts;        /* segments of long rows, in device memory; empty
+                                  if row lengths are similar */
 };
 
-/* Threads of a block.  For slices of 256 bytes (L C = 16) in form FULL one
- * block fills a multiprocessor. */
+/* Returns the number of threads of a block.  For slices of 256 bytes (L C = 16)
+ * in form FULL one block fills a multiprocessor. */
 template <class T> constexpr int threads_of(int L, int C, form F)
 {
     if (L * C < 16 || F != FULL) return 512;
     return sizeof(T) == 8 ? 1024 : 768;
 }
 
-/* Rows of a run, a multiple of `step`: so few that the rows of V used by the
- * runs of all multiprocessors at the same time, including the neighbouring
- * planes of a grid, stay in L2, and that every multiprocessor gets several
- * runs; but so many that neighbouring rows share V in L1.  row: bytes of a row
- * of V. */
+/* Returns the number of rows of a run (the work of a thread block), a multiple
+ * of `step`: so few that the rows of V used by the runs of all multiprocessors
+ * at the same time, including the neighbouring planes of a grid, stay in L2,
+ * and that every multiprocessor gets several runs; but so many that
+ * neighbouring rows share V in L1. row: bytes of a row of V. */
 int run_of(const sps_context *ctx, int64_t nrow, int64_t row, int step,
            bool wide)
 {
@@ -65,7 +66,8 @@ pattern pattern_of(const sps_csr_local *A)
              A->dtype == SPS_F32 };
 }
 
-/* Slices of columns of equal width, at most `widest` bytes, a multiple of the W
+/* Returns the arguments in the form passed to kernels, with the columns divided
+ * into slices of equal width: at most `widest` bytes, and a multiple of the W
  * numbers of a vector load. */
 template <class T>
 sample<T> sample_of(const sps_sddmm_args *args, int W)
@@ -124,10 +126,11 @@ sps_status launch_once(const sps_plan *plan, const sample<T> &s)
     return launch_rows<T, W, L, C, 1, F>(plan, s);
 }
 
-/* If rows share columns with their neighbours, one launch processes all slices
- * of a run, whose rows of V stay in the caches.  Otherwise there is one launch
- * per slice: then a slice of V is found in L2 more often because all thread
- * blocks use it at the same time. */
+/* Launches the kernel for all slices of columns.  If rows share columns with
+ * their neighbours, one launch processes all slices of a run, whose rows of V
+ * stay in the caches.  Otherwise there is one launch per slice: then a slice of
+ * V is found in L2 more often because all thread blocks use it at the same
+ * time. */
 template <class T, int W, int L, int C, form F>
 sps_status launch(const sps_plan *plan, const sample<T> &s)
 {
@@ -157,9 +160,9 @@ sps_status shape(const sps_plan *plan, const sample<T> &s, int W)
     return launch<T, most, L, C, SOME>(plan, s);
 }
 
-/* Numbers per vector load: those of 16 bytes if U and V are aligned to them and
- * have as many columns, and if the row stride of V in bytes fits 32 bits
- * (row_of); else 1. */
+/* Returns the number of numbers per vector load: those of 16 bytes if U and V
+ * are aligned to them and have as many columns, and if the row stride of V in
+ * bytes fits 32 bits (row_of); else 1. */
 template <class T> int piece_of(const sps_sddmm_args *args)
 {
     constexpr int W = 16 / sizeof(T);
@@ -171,8 +174,8 @@ template <class T> int piece_of(const sps_sddmm_args *args)
     return aligned ? W : 1;
 }
 
-/* The smallest kernel shape that holds a slice: L C vectors of 16 bytes, and
- * one lane for each of the remaining columns. */
+/* Launches the smallest kernel shape that holds a slice: L C vectors of 16
+ * bytes, and one lane for each of the remaining columns. */
 template <class T>
 sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
 {
@@ -224,16 +227,17 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "2^31 rows or more";
+    *why_not = "A has 2^31 rows or more";
     return p->A->nrow < INT32_MAX;
 }
 
-/* Model: columns, samples (again for each slice), U and V from memory, plus the
- * rows of V not shared by 64 neighbouring rows from L2, which overlaps in part;
- * or, if rows share much, the work of the multiprocessors: for each entry the
- * time of 27 bytes of memory traffic per slice and of a fifth of the bytes of
- * its row.  Within a third of the times measured on the H200, except for
- * matrices with several unknowns per node, which are faster. */
+/* Predicted seconds, the larger of two times.  One: columns, samples (again for
+ * each slice), U and V from memory, plus the rows of V not shared by 64
+ * neighbouring rows from L2, which overlaps in part.  The other, if rows share
+ * much: the work of the multiprocessors, which for each entry takes the time of
+ * 27 bytes of memory traffic per slice and of a fifth of the bytes of its row.
+ * Within a third of the times measured on the H200, except for matrices with
+ * several unknowns per node, which are faster. */
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;

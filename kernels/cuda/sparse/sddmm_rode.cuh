@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sddmm_rode.cuh - the kernels of sddmm_rode.cu.
+/* sddmm_rode.cuh - the kernels of sddmm_rode.cu, which compute samples alpha
+ * u_i . v_j at the stored entries (i, j) of A.
  *
  * Item: at most 8 entries of one row, processed by a group of L lanes.  The
  * lanes divide the columns of U and V among them, C vectors of 16 bytes per
@@ -34,7 +35,8 @@ constexpr int batch = 8;
 
 struct pattern {
     int32_t nrow;
-    const int32_t *__restrict__ rowptr32; /* or NULL */
+    const int32_t *__restrict__ rowptr32; /* the row offsets in 32 bits, or
+                                             NULL */
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
     const void *__restrict__ val;
@@ -51,18 +53,21 @@ struct pattern {
     }
 };
 
-/* Range r: rows range[r] .. range[r + 1]-1 or, without a list, `each` groups of
- * R rows.  Rows of more than `cut` entries, and those in groups of `group` rows
- * that do not have the same columns, are processed as segments. */
+/* The division of the rows into ranges.  Range r has rows range[r] .. range[r +
+ * 1]-1 or, without a list, `each` groups of R rows.  Rows of more than `cut`
+ * entries, and those in groups of `group` rows that do not have the same
+ * columns, are processed as segments. */
 struct ranges_of {
     const int64_t *__restrict__ range;
-    const uint8_t *__restrict__ alike;  /* per group; NULL: all are alike */
+    const uint8_t *__restrict__ alike;  /* for each group of rows: whether they
+                                           have the same columns; NULL: all
+                                           groups have */
     int32_t each, cut, group;
 };
 
-/* FULL: slices that fill all lanes with aligned 16-byte vectors.  SOME: aligned
- * vectors, which some lanes do not have, and a tail of single columns.  SINGLE:
- * vectors of one number, for any alignment. */
+/* How a slice is loaded.  FULL: it fills all lanes with aligned 16-byte
+ * vectors.  SOME: aligned vectors, which some lanes do not have, and a tail of
+ * single columns.  SINGLE: vectors of one number, for any alignment. */
 enum form { FULL, SOME, SINGLE };
 
 template <class T> struct sample {
@@ -71,13 +76,14 @@ template <class T> struct sample {
     int64_t ldu;
     const T *__restrict__ v;
     int64_t ldv;
-    int d, strips, width;       /* number of columns; number of slices, columns
-                                   of each slice (the last ends at d) */
+    int d, strips, width;       /* d: number of columns; strips: number of
+                                   slices; width: columns of each slice (the
+                                   last ends at d) */
     bool multiply;
     T *__restrict__ out;
 };
 
-/* Load that does not allocate in L1: columns are read only once and must not
+/* Loads *p without allocating in L1: columns are read only once and must not
  * evict rows of V. */
 __device__ __forceinline__ int32_t once(const int32_t *p)
 {
@@ -136,7 +142,8 @@ template <int W, int L, int C, form F> struct share {
         tail = from + whole * W + l;
         ends = F == SOME && tail < end;
     }
-    /* at[w] as base + offset, which takes few registers and instructions. */
+    /* at[w] as base(w) + offset(w), which takes few registers and
+     * instructions. */
     __device__ __forceinline__ int base(int w) const
     {
         return at[F == FULL ? 0 : w];
@@ -148,13 +155,15 @@ template <int W, int L, int C, form F> struct share {
     }
 };
 
-/* All members but col are equal in the L lanes of a group.  In lane l, col
- * holds the columns of entries l, l + L, ... of the item; for entries that do
- * not exist 0, an existing row of V. */
+/* An item: up to 8 entries of a row (or of R rows with the same columns).  All
+ * members but col are equal in the L lanes of a group.  In lane l, col holds
+ * the columns of entries l, l + L, ... of the item; for entries that do not
+ * exist 0, an existing row of V. */
 template <int L> struct item {
     int32_t row;
-    int count, length;          /* entries of each row in this item; distance of
-                                   the R rows, in entries */
+    int count, length;          /* count: entries of each row in this item;
+                                   length: distance of the R rows in the arrays
+                                   of A, in entries */
     int64_t p;
     int32_t col[batch / L];
 
@@ -177,7 +186,8 @@ template <int L, int R, bool LISTED> struct row_walk {
     const pattern &A;
     const ranges_of &ranges;
     int32_t i, stop, step;       /* the next row, in units of R */
-    int32_t row;                 /* the present row */
+    int32_t row;                 /* the present row, whose entries are handed
+                                    out */
     int64_t p, from;             /* first entries of the present and the next
                                     row */
     int left, length, coming;    /* entries left of the present row, its length,
@@ -273,7 +283,8 @@ template <int L> struct segment_walk {
     }
 };
 
-/* Row j of V; with a 32-bit stride the address takes one instruction. */
+/* Returns the address of row j of V; with a 32-bit stride the address takes one
+ * instruction. */
 template <form F, class T>
 __device__ __forceinline__ const T *row_of(const T *v, int64_t ldv, int32_t j)
 {
@@ -380,7 +391,8 @@ __device__ __forceinline__ void store(const pattern &A, const sample<T> &s,
     }
 }
 
-/* All items of a loop, for the columns from .. end-1. */
+/* Computes the samples of all items that `walk` gives, for the columns from ..
+ * end-1. */
 template <class T, int W, int L, int C, int R, form F, class walk_of>
 __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
                                       int from, int end, walk_of walk)
@@ -441,7 +453,7 @@ segments_kernel(pattern A, sample<T> s, const sps_segment *segment,
         strips<T, W, L, C, 1, F>(A, s, segment_walk<L>(A, segment[n]));
 }
 
-/* alpha = 0: U, V and A are not read. */
+/* val = beta val, for alpha = 0: U, V and A are not read. */
 template <class T>
 __global__ void __launch_bounds__(256)
 scale_samples(double beta, T *val, int64_t nnz)

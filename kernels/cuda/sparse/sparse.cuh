@@ -18,13 +18,15 @@ namespace {
 /* Y = alpha A X + beta Y as passed to kernels; T: double or float. */
 template <class T> struct blocks {
     double alpha, beta;
-    const double *scalars; /* in device memory, or NULL */
+    const double *scalars; /* alpha and beta in device memory, or NULL: those
+                              above are used */
     const T *__restrict__ x;
     int64_t ldx;
     T *__restrict__ y;
     int64_t ldy;
     int k;
-    /* Of the epilogue (kernel.h), with which X, W and Y have the same ld. */
+    /* The operands of the epilogue (kernel.h), with which X, W and Y have the
+     * same ld. */
     bool fused;
     const double *d;
     const T *w;
@@ -38,8 +40,8 @@ template <class T> struct blocks {
             beta = scalars[1];
         }
     }
-    /* alpha sum + beta old.  A zero scalar suppresses its term even if that is
-     * not finite; old is read only if beta is not zero. */
+    /* Returns alpha sum + beta old.  A zero scalar suppresses its term even if
+     * the other factor is not finite; old is read only if beta is not zero. */
     template <class S>
     __device__ __forceinline__ T join(S sum, const T *old) const
     {
@@ -47,8 +49,9 @@ template <class T> struct blocks {
 
         return (T)(beta != 0 ? fma((S)beta, (S)*old, r) : r);
     }
-    /* With an epilogue D (alpha sum + gamma W) + beta old + delta X, else as
-     * above; old is in row i.  Kernels that fuse epilogues call this one. */
+    /* Returns D (alpha sum + gamma W) + beta old + delta X if there is an
+     * epilogue, else alpha sum + beta old; the element old is in row i.
+     * Kernels that fuse epilogues call this function. */
     template <class S>
     __device__ __forceinline__ T join(S sum, const T *old, int64_t i) const
     {
@@ -109,8 +112,9 @@ template <class T> axpby_epilogue<T> epilogue_of(const blocks<T> &b)
     return axpby_epilogue<T>{b};
 }
 
-/* call(matrix, blocks) with the data types of A, X and Y; single-precision
- * blocks imply a single-precision A (lib/plan/planner.c ensures this). */
+/* Calls call(M, b) with the matrix M and the blocks b in the data types of A, X
+ * and Y; single-precision blocks imply a single-precision A (lib/plan/planner.c
+ * ensures this). */
 template <class F>
 sps_status with_all_types(const sps_csr_local *A, const sps_spmm_args *args,
                           const F &call)
@@ -124,9 +128,9 @@ sps_status with_all_types(const sps_csr_local *A, const sps_spmm_args *args,
         : call(matrix_of<int64_t, float>(A), blocks_of<float>(args));
 }
 
-/* Returns whether the product is Y = beta Y, which reads neither A nor X.
- * Scalars in device memory are unknown here; then it is so only for an empty
- * A. */
+/* Returns whether the product is Y = beta Y, which reads neither A nor X.  The
+ * values of scalars in device memory are unknown here; with them it is so only
+ * for an empty A. */
 inline bool trivial(const sps_plan *plan, const sps_spmm_args *args)
 {
     return (!args->scalars && args->alpha == 0) || plan->A->nnz == 0;
@@ -159,8 +163,8 @@ inline sps_status scale_only(const sps_spmm_args *args)
     return SPS_OK;
 }
 
-/* spmm of a kernel: calls `product` if there are entries, columns and a factor
- * to multiply by. */
+/* The function spmm of a kernel: calls `product` if A has entries, Y has
+ * columns and alpha is not zero, otherwise only multiplies Y by beta. */
 template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
 sps_status guarded(const sps_plan *plan, const sps_spmm_args *args)
 {
@@ -202,10 +206,10 @@ inline double moved_row(const sps_problem *p)
     return row > 64 ? 128 * ceil(row / 128) : row;
 }
 
-/* Bytes of X in use at the same time.  A row of a band matrix needs a window of
- * X, and the resident thread blocks process some thousand rows; other matrices
- * need all of X.  In a power-law graph half of the rows have nearly all
- * entries. */
+/* Returns the bytes of X in use at the same time.  A row of a band matrix needs
+ * a window of X, and the resident thread blocks process some thousand rows;
+ * other matrices need all of X.  In a power-law graph half of the rows have
+ * nearly all entries. */
 inline double footprint_of(const sps_problem *p, double row)
 {
     const sps_features *f = p->f;
@@ -237,10 +241,11 @@ inline double predicted(const sps_problem *p, const skill &s)
     return t + s.serial * (double)f->max_length + 3e-6;
 }
 
-/* Seconds for gathering nnz distinct64 rows of X, in whole sectors: distinct64,
- * the fraction of entries whose column no neighbouring row has, estimates the
- * L1 miss rate.  0 for bands narrower than a quarter of the columns (bandwidth
- * <= ncol / 8), where the gather overlaps with L1 hits and streaming. */
+/* Returns the seconds for gathering nnz distinct64 rows of X, in whole sectors:
+ * distinct64, the fraction of entries whose column no neighbouring row has,
+ * estimates the L1 miss rate. 0 for bands narrower than a quarter of the
+ * columns (bandwidth <= ncol / 8), where the gather overlaps with L1 hits and
+ * streaming. */
 inline double scattered(const sps_problem *p)
 {
     const sps_features *f = p->f;
@@ -254,9 +259,9 @@ inline double scattered(const sps_problem *p)
            spsi_gather_rate(p->machine, whole, row);
 }
 
-/* Fraction of the entries that are in the `count` most used columns, assuming
- * column lengths distributed like row lengths (exact for a symmetric
- * pattern). */
+/* Returns the fraction of the entries that are in the `count` most used
+ * columns, assuming column lengths distributed like row lengths (exact for a
+ * symmetric pattern). */
 inline double near_share(const sps_problem *p, double count)
 {
     const sps_features *f = p->f;
@@ -273,7 +278,8 @@ inline double near_share(const sps_problem *p, double count)
     return f->nnz > 0 ? fmin(held / (double)f->nnz, 1.0) : 0;
 }
 
-/* Seconds for moving A, X and Y once at `share` times the copy bandwidth. */
+/* Returns the seconds for moving A, X and Y once at `share` times the copy
+ * bandwidth. */
 inline double stream_seconds(const sps_problem *p, double share)
 {
     return spsi_spmm_floor(p) / (share * p->machine->copy);
@@ -285,8 +291,8 @@ inline bool stays_in_l2(const sps_problem *p)
     return spsi_spmm_floor(p) < p->machine->kept;
 }
 
-/* Seconds of one step of a group of lanes along a row: two dependent loads,
- * from L2 if A stays there, otherwise from memory. */
+/* Returns the seconds of one step of a group of lanes along a row: two
+ * dependent loads, from L2 if A stays there, otherwise from memory. */
 inline double step_seconds(const sps_problem *p)
 {
     return stays_in_l2(p) ? p->machine->l2_step : p->machine->memory_step;

@@ -22,9 +22,9 @@ struct node_spmm_plan {
                                 or 0 if unknown */
 };
 
-/* Largest thread block.  512 threads with 128 registers each fill a
- * multiprocessor; 256 where the stage buffers of 512 would leave little of its
- * memory to L1, or would not fit (7 x 7). */
+/* Number of threads of the largest thread block. 512 threads with 128 registers
+ * each fill a multiprocessor; it is 256 where the stage buffers of 512 would
+ * leave little of its memory to L1, or would not fit (7 x 7). */
 template <int B, int L>
 constexpr int threads = L == 4 && B > 4 ? 256 : 512;
 
@@ -33,8 +33,8 @@ template <class T> struct job {
     padded_blocks<T> b;
 };
 
-/* Smaller thread blocks if larger ones would leave multiprocessors idle; tiles
- * of four grid lines need four warps. */
+/* Returns the number of threads of a block: less than `most` if that would
+ * leave multiprocessors idle; tiles of four grid lines need four warps. */
 int block_of(int64_t lanes, int most, int sms)
 {
     int block = most;
@@ -43,7 +43,8 @@ int block_of(int64_t lanes, int most, int sms)
     return block;
 }
 
-/* Tiles of `rows` block rows: from four grid lines if these are known. */
+/* Returns the order of tiles of `rows` block rows: they are taken from four
+ * grid lines if these are known. */
 tile_order order_of(const node_spmm_plan *p, int64_t mb, int rows)
 {
     tile_order o = { 0, mb, 0, rows, 1 };
@@ -90,9 +91,9 @@ sps_status run(const job<T> &o, const node_matrix<V> &A)
     return launch<B, L, C, W, WHOLE, false>(o, A);
 }
 
-/* The smallest kernel shape that holds the columns of a pass.  Blocks larger
- * than 4 x 4 leave registers for one vector per lane; for 7 x 7 and 8 x 8 an
- * additional tail column does not pay with 4 lanes. */
+/* Launches the smallest kernel shape that holds the columns of a pass.  Blocks
+ * larger than 4 x 4 leave registers for one vector per lane; for 7 x 7 and 8 x
+ * 8 an additional tail column does not pay with 4 lanes. */
 template <int B, class T, class V>
 sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
 {
@@ -117,8 +118,8 @@ sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
     return run<B, 2 * L, C, W>(o, A);
 }
 
-/* Columns of the next slice.  Slices are launched one after the other: each has
- * the kernel shape for its width. */
+/* Returns the number of columns of the next slice when `left` are left.  Slices
+ * are launched one after the other: each has the kernel shape for its width. */
 int pass_of(int left, int b, int W)
 {
     const int half = 16 * W;
@@ -154,7 +155,7 @@ sps_status by_size(const job<T> &o, const node_matrix<V> &A, bool aligned)
     }
 }
 
-/* Whether all rows begin at multiples of 16 bytes. */
+/* Returns whether all rows of X begin at multiples of 16 bytes. */
 bool in_lumps(const sps_block *X)
 {
     return X->ld * (int64_t)spsi_dtype_size(X->dtype) % 16 == 0 &&
@@ -187,13 +188,13 @@ bool fits(const sps_problem *p, const char **why_not)
     return spsi_node_fits(p, why_not);
 }
 
-/* Model of a pass: blocks, X and Y are streamed; then each row of X that a
- * block uses is loaded, from L1 at 5.2 times the copy bandwidth (4.5 and 4
- * times if rows are longer than 256 and 384 bytes), or from L2 if no
- * neighbouring row has loaded it.  Fitted to elasticity 64^3.  The blocks of a
- * block row are processed sequentially: 16 ns per row of X, 8 more for each
- * further vector of a lane, fitted to 16 matrices of 10^5 to 10^6 entries; the
- * two terms overlap in part. */
+/* Returns the predicted seconds of a pass.  Blocks, X and Y are streamed; then
+ * each row of X that a block uses is loaded, from L1 at 5.2 times the copy
+ * bandwidth (4.5 and 4 times if rows are longer than 256 and 384 bytes), or
+ * from L2 if no neighbouring row has loaded it.  Fitted to elasticity 64^3.
+ * The blocks of a block row are processed sequentially: 16 ns per row of X, 8
+ * more for each further vector of a lane, fitted to 16 matrices of 10^5 to 10^6
+ * entries; the two terms overlap in part. */
 double pass_cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
@@ -217,7 +218,8 @@ double pass_cost(const sps_problem *p)
                                           sectors))) + 2.9e-6;
 }
 
-/* For library-owned blocks, whose rows are aligned. */
+/* Predicted seconds for blocks that own their memory, whose rows are
+ * aligned. */
 double cost(const sps_problem *p)
 {
     const int lump = 16 / (int)spsi_dtype_size(p->block);

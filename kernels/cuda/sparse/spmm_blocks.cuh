@@ -9,12 +9,12 @@
  *
  * Numbers and columns of A pass through a staged pipeline (`ring`) in shared
  * memory, with `stages` stages of Q blocks for each block row of the warp,
- * filled by asynchronous copies: these are prefetched that far ahead, across
- * the ends of block rows, without registers.  A number is read from shared
- * memory once per step, as a broadcast to all lanes of its block row.  Slots
- * past the end of a block row hold zeros and its last column, so that they load
- * a row of X that has been loaded already; an empty block row loads row 0 and
- * discards its sums.
+ * filled by asynchronous copies.  So they are prefetched by that many blocks,
+ * across the ends of block rows, without registers.  A number is read from
+ * shared memory once per step, as a broadcast to all lanes of its block row.
+ * Slots past the end of a block row hold zeros and its last column, so that
+ * they load a row of X that has been loaded already; an empty block row loads
+ * row 0 and discards its sums.
  *
  * Rows of X are loaded in batches of U, from L1 if a neighbouring row has used
  * them: thread blocks process tiles of neighbouring block rows (from several
@@ -31,11 +31,11 @@ namespace {
 
 constexpr int stages = 3;
 
-/* Blocks per stage (Q): 32 to 36 numbers for B = 2, 3, 4 and 6, else 50 to
- * 98. */
+/* Number of blocks per stage (Q): 32 to 36 numbers for B = 2, 3, 4 and 6, else
+ * 50 to 98. */
 template <int B>
 constexpr int staged = B == 2 ? 8 : B == 3 ? 4 : B == 6 || B == 8 ? 1 : 2;
-/* Rows of X per batch (U), as registers allow. */
+/* Number of rows of X per batch (U), as registers allow. */
 template <int B, int C, bool TAIL>
 constexpr int batch = B > 4 ? (!TAIL || B % 2 ? B : B / 2)
                     : C + TAIL == 1 ? (B == 3 ? 12 : 8)
@@ -64,9 +64,10 @@ template <int B, class V> struct ring {
     }
 };
 
-/* Copies `bytes` of 16 bytes and fills the rest with zeros.  BY_L1: the copy is
- * through L1 (.ca), for few lanes, whose copies at a time end inside sectors:
- * L1 holds the rest of the sector for the next ones. */
+/* Copies the first `bytes` of 16 bytes to shared memory and fills the rest with
+ * zeros.  BY_L1: the copy is through L1 (.ca), for few lanes, whose copies at a
+ * time end inside sectors: L1 holds the rest of the sector for the next
+ * ones. */
 template <bool BY_L1>
 __device__ __forceinline__ void copy_lump(void *to, const void *from, int bytes)
 {
@@ -94,7 +95,8 @@ struct tile_order {
     int run, lines;
 };
 
-/* Block rows row .. row + rows - 1 of a warp, at most P, in tile `tile`. */
+/* The place of a warp: block rows row .. row + rows - 1, at most P, in tile
+ * `tile`. */
 template <int P> struct tile_walker {
     int64_t tile, row;
     int rows;
@@ -165,7 +167,7 @@ template <int B, int L, class V> struct feeder {
     }
     __device__ __forceinline__ void feed()
     {
-        /* Empty block rows take no stage. */
+        /* Skips block rows without blocks, which take no stage. */
         while (most <= 0 && at.tile < order.tiles) {
             at.tile += gridDim.x;
             if (at.tile < order.tiles) open();
@@ -195,7 +197,7 @@ template <int L, int C, int W, ends E, bool TAIL, class T>
 struct lane_lumps {
     const char *x[C + TAIL];
     int at[C], tail;
-    int left;                /* columns of vector C - 1 */
+    int left;                /* number of columns in the last vector, C - 1 */
 
     __device__ __forceinline__ lane_lumps(const padded_blocks<T> &b)
     {
@@ -223,8 +225,8 @@ struct lane_lumps {
         for (int q = 0; q < C; q++) whole(row(x[q], j, stride), v[q]);
         if (TAIL) whole(row(x[C], j, stride), *t);
     }
-    /* As load, if padding must not be read: of the last vector only `left`
-     * columns are loaded. */
+    /* Loads this lane's vectors of row j of X where padding must not be read:
+     * of the last vector only `left` columns are loaded. */
     __device__ __forceinline__ void load_bare(int32_t j, uint32_t stride,
                                               lump<T, W> *v) const
     {
@@ -292,8 +294,8 @@ add_stage(const V *val, const int32_t *column,
     }
 }
 
-/* For at most W L C columns, and more than W L (C - 1); with TAIL W L C and up
- * to L more. */
+/* Computes the product for at most W L C columns, and more than W L (C - 1);
+ * with TAIL for W L C columns and up to L more. */
 template <int THREADS, int B, int L, int C, int W, ends E, bool TAIL,
           class T, class V>
 __global__ void __launch_bounds__(THREADS, 512 / THREADS)

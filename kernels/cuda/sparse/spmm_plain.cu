@@ -8,7 +8,8 @@
 
 namespace {
 
-/* The number of threads was measured: doc/log/spmm-rode.md. */
+/* The accumulator of plain_rows.cuh, in double precision.  The number of
+ * threads was measured: doc/log/spmm-rode.md. */
 struct sum_of_doubles {
     static constexpr int threads = 768;
     double s = 0;
@@ -50,7 +51,7 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "the matrix is nowhere as a whole";
+    *why_not = "the matrix comes from a source, and no memory holds all of it";
     return !p->source;
 }
 
@@ -67,8 +68,8 @@ double over_link(const sps_problem *p)
     return bytes * (double)ceil_div(p->k, 32) / (0.93 * p->machine->link);
 }
 
-/* The model has a time per entry of the longest row (`serial`), since one group
- * of lanes processes a row, however long it is. */
+/* Predicted seconds, with a time per entry of the longest row (`serial`), since
+ * one group of lanes processes a row, however long it is. */
 double cost(const sps_problem *p)
 {
     return predicted(p, {1.32, 0.62, 1.1e-12, 0.1, 1, 1.74e-7, 0}) +

@@ -33,8 +33,9 @@ constexpr int run_bytes = 48 << 10;
  * the order of its sums: they do not follow the L2 of the device. */
 constexpr double kept_in_l2 = 18e6; /* bytes of X that stay in L2 beside the
                                        streamed data */
-constexpr double wide_window = 6e6; /* the same if a row of X has three cache
-                                       lines */
+constexpr double wide_window = 6e6; /* bytes of rows of X, each of three cache
+                                       lines, that stay in L2 until they are
+                                       used again */
 constexpr double hopeless = 1e8;    /* a window of this size in bytes does
                                        not stay in L2, however narrow the
                                        pass */
@@ -43,12 +44,13 @@ struct rode_plan {
     sps_segments_plan base;    /* no segments if every row is short */
     int64_t bandwidth;
     int64_t ld;                /* leading dimension of the partial sums */
-    void *part;                /* slots x ld elements */
+    void *part;                /* partial sums of the segments, slots x ld
+                                  elements */
 };
 
-/* Rows of a run: about run_bytes of X, a multiple of the rows that a thread
- * block processes at a time, and several runs per multiprocessor.  bytes: of a
- * row of the block. */
+/* Returns the number of rows of a run: about run_bytes of X, a multiple of the
+ * rows that a thread block processes at a time, and several runs per
+ * multiprocessor. bytes: bytes of a row of the block. */
 int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
 {
     int step = threads / (bytes <= 192 ? 4 : bytes <= 384 ? 8 : 16);
@@ -60,8 +62,9 @@ int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
     return run;
 }
 
-/* Groups of rows per run: as many as a thread block processes at a time, or
- * four times as many if rows of the block have more than 48 vectors. */
+/* Returns the number of groups of rows per run: as many as a thread block
+ * processes at a time, or four times as many if rows of the block have more
+ * than 48 vectors. */
 int run_of_groups(int lumps)
 {
     int lanes = lumps <= 8 ? 4 : lumps <= 24 ? 8 : 16;
@@ -76,7 +79,7 @@ template <class T> pieces_of<T> pieces(const rode_plan *r)
     return { s->segment, s->count, (T *)r->part, r->ld };
 }
 
-/* The last row of X; after it there may be no memory. */
+/* Returns the index of the last row of X; after it there may be no memory. */
 int32_t last_row(const rode_plan *r)
 {
     return (int32_t)(r->base.super.A->ncol - 1);
@@ -86,7 +89,7 @@ int32_t last_row(const rode_plan *r)
 template <class T> struct job {
     const rode_plan *r;
     padded_blocks<T> b;
-    int width;                 /* of a slice of columns */
+    int width;                 /* number of columns of a slice */
     ranges_of ranges;
 };
 
@@ -106,9 +109,9 @@ sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
     return SPS_OK;
 }
 
-/* Smaller thread blocks if larger ones would leave multiprocessors idle;
- * without a list of ranges, a run is then as many rows as a block processes at
- * a time. */
+/* Returns the number of threads of a block: less than `most` if that would
+ * leave multiprocessors idle.  Without a list of ranges, a run is then as many
+ * rows as a block processes at a time. */
 int block_of(ranges_of *ranges, int64_t items, int lanes, int most, int sms)
 {
     int block = most;
@@ -121,7 +124,7 @@ int block_of(ranges_of *ranges, int64_t items, int lanes, int most, int sms)
     return block;
 }
 
-/* R rows of A per group of L lanes. */
+/* Launches the kernels: R rows of A per group of L lanes. */
 template <int L, int C, int W, int R, form F, class T, class I, class V>
 sps_status launch(const job<T> &o, const matrix<I, V> &A)
 {
@@ -157,10 +160,10 @@ sps_status launch(const job<T> &o, const matrix<I, V> &A)
     return SPS_OK;
 }
 
-/* No tests of columns are needed if the slices fill their shape, or if the
- * memory after the last column may be read.  Shapes of three vectors with 8
- * and more lanes are faster with tests than with three addresses (R-MAT, 33
- * columns: 1.46 ms instead of 1.52). */
+/* Chooses whether loads test columns.  No tests are needed if the slices fill
+ * their shape, or if the memory after the last column may be read.  Shapes of
+ * three vectors with 8 and more lanes are faster with tests than with three
+ * addresses (R-MAT, 33 columns: 1.46 ms instead of 1.52). */
 template <int L, int C, int W, int R, class T, class I, class V>
 sps_status run(const job<T> &o, const matrix<I, V> &A)
 {
@@ -190,8 +193,9 @@ sps_status join_rows(const rode_plan *r, const blocks<T> &b)
     return SPS_OK;
 }
 
-/* One number per load, if blocks are not 16-byte aligned: more lanes per row,
- * so that their loads are equally contiguous. */
+/* Launches kernels that load one number at a time, for blocks that are not
+ * 16-byte aligned: more lanes per row, so that their loads are equally
+ * contiguous. */
 template <class T, class I, class V>
 sps_status run_any(const job<T> &o, const matrix<I, V> &A)
 {
@@ -208,8 +212,8 @@ sps_status run_any(const job<T> &o, const matrix<I, V> &A)
     return run<32, most / 32, 1, 1>(o, A);
 }
 
-/* The smallest kernel shape that holds the vectors of a slice; there are more
- * shapes for matrices below 2^31 entries. */
+/* Launches the smallest kernel shape that holds the vectors of a slice; there
+ * are more shapes for matrices below 2^31 entries. */
 template <class T, class I, class V>
 sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int lumps)
 {
@@ -228,7 +232,7 @@ sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int lumps)
     return run<32, 2, W, 1>(o, A);
 }
 
-/* Groups of R rows with the same columns. */
+/* Launches the kernels for groups of R rows with the same columns. */
 template <int R, class T, class V>
 sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
 {
@@ -243,10 +247,10 @@ sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
     return run<32, 2, W, R>(o, A);
 }
 
-/* Vectors per slice if k columns are divided into as few slices as possible, of
- * at most 64 vectors, equal except for the last.  The last slice, too, must
- * fill the L (C - 1) vectors that its shape does not test: half the power of
- * two at or above the number of vectors. */
+/* Returns the number of vectors per slice if k columns are divided into as few
+ * slices as possible, of at most 64 vectors, equal except for the last.  The
+ * last slice, too, must fill the L (C - 1) vectors that its shape does not
+ * test: half the power of two at or above the number of vectors. */
 int lumps_of(int k, int W)
 {
     for (int strips = (int)ceil_div(k, 64 * W);; strips++) {
@@ -258,7 +262,8 @@ int lumps_of(int k, int W)
     }
 }
 
-/* Ranges over `items` rows or groups of rows. */
+/* Returns the ranges over `items` rows or groups of rows, `each` in a run if
+ * there is no list. */
 ranges_of ranges_for(const rode_plan *r, int64_t items, int each)
 {
     const sps_segments *s = &r->base.parts;
@@ -270,8 +275,8 @@ ranges_of ranges_for(const rode_plan *r, int64_t items, int each)
              s->limits.group, s->limits.cut };
 }
 
-/* Chooses the ranges and the kind of kernel.  Groups of rows need 32-bit
- * offsets I, and values in the type of the blocks. */
+/* Chooses the ranges and the kind of kernel, and launches it.  Groups of rows
+ * need 32-bit offsets I, and values in the type of the blocks. */
 template <class I, class T, class V>
 sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
 {
@@ -290,10 +295,11 @@ sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
     return aligned ? run_aligned(o, A, lumps) : run_any(o, A);
 }
 
-/* Columns of one pass over A.  Rows of X within a bandwidth of the current row
- * are used again.  If a narrower pass keeps them in L2, and A is small compared
- * with X, reading A again costs less (7-point 160^3, where 32 columns stay in
- * L2: 57 columns take 1.65 ms in two passes, 56 take 1.92 in one). */
+/* Returns the number of columns of one pass over A.  Rows of X within a
+ * bandwidth of the current row are used again.  If a narrower pass keeps them
+ * in L2, and A is small compared with X, reading A again costs less (7-point
+ * 160^3, where 32 columns stay in L2: 57 columns take 1.65 ms in two passes, 56
+ * take 1.92 in one). */
 int pass_of(const rode_plan *r, int k, size_t size)
 {
     const sps_csr_local *A = r->base.super.A;
@@ -334,9 +340,10 @@ int next_pass(const rode_plan *r, int left, int most, int64_t ld, size_t size)
     return width == left && width <= half + half / 4 ? half / 2 : half;
 }
 
-/* narrow: the columns follow those of an earlier pass, so each of their rows of
- * X is a part of a longer row and touches two sectors rather than one; the
- * shape with 2 lanes is then not used. */
+/* Computes the columns of one pass. narrow: these columns follow those of an
+ * earlier pass, so each of their rows of X is a part of a longer row and
+ * touches two sectors rather than one; the shape with 2 lanes is then not
+ * used. */
 template <class T, class V>
 sps_status pass(const rode_plan *r, const padded_blocks<T> &b, bool aligned,
                 bool narrow)
@@ -419,16 +426,16 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->nnz <= INT32_MAX && p->A->nrow > INT32_MAX - 4 * threads) {
-        *why_not = "2^31 rows or more with offsets of 32 bits";
+        *why_not = "A has about 2^31 rows or more, with row offsets of 32 bits";
         return false;
     }
     return true;
 }
 
-/* The model divides the work per entry by the number of rows with the same
- * columns, at most 4, although at most three are processed together.  chain:
- * the latency of a long row, of its segments and of the kernel that adds their
- * sums, which matters for small matrices only. */
+/* Predicted seconds.  The work per entry is divided by the number of rows with
+ * the same columns, at most 4, although at most three are processed together.
+ * chain: the latency of a long row, of its segments and of the kernel that adds
+ * their sums, which matters for small matrices only. */
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;

@@ -23,19 +23,21 @@
 
 namespace {
 
-/* Ranges of rows: from a list, or `run` rows each. */
+/* The division of the rows into ranges: range r has rows first[r] .. first[r +
+ * 1] - 1 or, without a list, `run` rows. */
 struct ranges_of {
-    const int64_t *__restrict__ first;   /* count + 1, or NULL */
-    const uint8_t *__restrict__ alike;   /* per group of rows: same columns;
-                                            NULL: all */
+    const int64_t *__restrict__ first;   /* list of count + 1 rows, or NULL */
+    const uint8_t *__restrict__ alike;   /* for each group of rows: whether they
+                                            have the same columns; NULL: all
+                                            groups have */
     int count, run, group;
-    int cut;                             /* longer rows are processed as
-                                            segments */
+    int cut;                             /* rows of more entries are processed
+                                            as segments */
 };
 
-/* Load that does not allocate in L1: A is read only once and must not evict
- * rows of X.  If `some` is false nothing is read and v is unchanged;
- * predicated, since a branch would wait for earlier loads. */
+/* Loads v = *p without allocating in L1: A is read only once and must not evict
+ * rows of X.  If `some` is false nothing is read and v is unchanged.  The load
+ * is predicated, since a branch would wait for earlier loads. */
 __device__ __forceinline__ void once(const int32_t *p, bool some, int32_t &v)
 {
     asm("{ .reg .pred q; setp.ne.s32 q, %2, 0;\n\t"
@@ -67,19 +69,20 @@ constexpr int depth = W == 1 ? (C > 8 ? 1 : C > 4 ? 2 : 4)
  * there may be no memory, and each load is tested. */
 enum form { FULL, PADDED, BARE };
 
-/* Index of the vector that a lane loads as its q-th.  Two groups of 4 lanes
- * load 128 bytes, which L1 delivers in one cycle unless both request the same
- * half of a cache line: so every other group loads its second vector first. */
+/* Returns the index of the vector that a lane loads as its q-th.  Two groups of
+ * 4 lanes load 128 bytes, which L1 delivers in one cycle unless both request
+ * the same half of a cache line: so every other group loads its second vector
+ * first. */
 template <int L, int C, int W, form F>
 __device__ __forceinline__ int turn(int q, int sub)
 {
     return F == FULL && L == 4 && C == 2 ? q ^ (sub & 1) : q;
 }
 
-/* Columns in this lane's q-th vector of W, if `left` columns remain from the
- * lane's first one on.  The result may exceed W (a full vector) or be <= 0 (an
- * empty one).  With W > 1 only the last vector, q = C - 1, can be partial: the
- * shape is chosen so. */
+/* Returns the number of columns in this lane's q-th vector of W, if `left`
+ * columns remain from the lane's first one on.  The result may exceed W (a full
+ * vector) or be <= 0 (an empty one).  With W > 1 only the last vector, q = C -
+ * 1, can be partial: the shape is chosen so. */
 template <int L, int C, int W, form F>
 __device__ __forceinline__ int part(int left, int q)
 {
@@ -109,11 +112,11 @@ template <int L, int C, int W, form F, class T> struct places {
     }
 };
 
-/* v[u] = this lane's vectors of row j[u] of X, zero if j[u] < 0; `left` columns
- * remain at the lane's first; stride in bytes.  ALL: no j is negative.  A
- * partially filled vector is loaded whole, in one access instead of two: the
- * numbers after the columns are in memory, except in the last row, and enter
- * no result. */
+/* Loads v[u] = this lane's vectors of row j[u] of X, or zeros if j[u] < 0;
+ * `left` columns remain at the lane's first; stride in bytes.  ALL: no j is
+ * negative.  A partially filled vector is loaded whole, in one access instead
+ * of two: the numbers after the columns are in memory, except in the last row,
+ * and enter no result. */
 template <int L, int C, int W, form F, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j,
                                        const places<L, C, W, F, T> &x,
@@ -222,7 +225,8 @@ finish_rows(const blocks<T> &b, I row, int c, int left, int room, int sub,
 {
     blocks<T> f = b;
 
-    f.resolve();               /* here, where registers are not the limit */
+    f.resolve();               /* loads the scalars here, where registers are
+                                  not the limit */
 #pragma unroll
     for (int r = 0; r < R; r++) {
         T *y = b.y + (int64_t)(row + r) * b.ldy + c;
@@ -235,11 +239,11 @@ finish_rows(const blocks<T> &b, I row, int c, int left, int room, int sub,
     }
 }
 
-/* width: columns of a slice, at most W L C and a multiple of W; stride: bytes
- * between rows of X.  R: the L lanes process R rows that have the same columns,
- * and load each row of X once for all of them; the ranges then count groups of
- * R rows, and rows of groups that do not have the same columns are processed as
- * segments. */
+/* Computes the rows of Y that are not processed as segments. width: columns of
+ * a slice, at most W L C and a multiple of W; stride: bytes between rows of X.
+ * R: the L lanes process R rows that have the same columns, and load each row
+ * of X once for all of them; the ranges then count groups of R rows, and rows
+ * of groups that do not have the same columns are processed as segments. */
 template <int THREADS, int L, int C, int W, form F, int U, int R, class T,
           class I, class V, class S>
 __global__ void __launch_bounds__(THREADS)
@@ -250,7 +254,8 @@ rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
     walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
     I p = 0, row = 0;
-    int length = 0;            /* -1: no row, or a row of the segments kernel */
+    int length = 0;            /* entries of the row; -1: no row, or one that is
+                                  processed as segments */
     int32_t col[own];
     V val[R][own];
 
@@ -331,7 +336,8 @@ template <class T> struct pieces_of {
     int64_t ld;
 };
 
-/* Adds over the 32 / L groups of a warp; all lanes get the sums. */
+/* Adds up the sums of the 32 / L groups of lanes of a warp; all lanes get the
+ * totals. */
 template <int L, int C, int W, class T>
 __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
 {
@@ -344,7 +350,8 @@ __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
                 acc[q].v[w] += __shfl_xor_sync(all_lanes, acc[q].v[w], d);
 }
 
-/* One warp per segment; blockIdx.y is the slice of columns. */
+/* Computes the partial sums of segments of long rows, one warp per segment;
+ * blockIdx.y is the slice of columns. */
 template <int L, int C, int W, form F, class T, class V, class S>
 __global__ void __launch_bounds__(256)
 segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
@@ -421,9 +428,9 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
     }
 }
 
-/* One thread block per row: `width` columns at a time, 256 / width threads per
- * column, of which thread g adds the slots g, g + 256 / width, ...; width
- * divides 256. */
+/* Adds the partial sums of the segments of each long row, by one thread block
+ * per row: `width` columns at a time, 256 / width threads per column, of which
+ * thread g adds the slots g, g + 256 / width, ...; width divides 256. */
 template <class T>
 __global__ void __launch_bounds__(256)
 joins_kernel(const sps_join *__restrict__ join, pieces_of<T> list, blocks<T> b,

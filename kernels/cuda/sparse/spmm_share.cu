@@ -4,10 +4,11 @@
  * so different, that the longest sequential loop along a row would determine
  * the run time.
  *
- * The chain of dependent loads is three long: a descriptor, entries, rows of X;
- * and no share is longer than another.  Small shares occupy the whole GPU
- * already with 10^5 entries.  The bits of the result depend on the matrix, the
- * width of the plan and the size of the GPU.  Kernel: spmm_share.cuh.
+ * A share needs three loads that depend on each other, a descriptor, entries
+ * and rows of X, and no share is longer than another.  Small shares occupy the
+ * whole GPU already with 10^5 entries.  The bits of the result depend on the
+ * matrix, the width of the plan and the size of the GPU.  Kernel:
+ * spmm_share.cuh.
  *
  * Bytes: A once for each slice of columns and 16 per share, Y once, a row of X
  * for each entry from L1 or L2. */
@@ -26,8 +27,8 @@ struct shape {
     int lanes, pairs, size;
 };
 
-/* As many columns at a time as the lanes can hold without idle lanes, and the
- * smallest suitable shares. */
+/* Returns the shape: as many columns at a time as the lanes can hold without
+ * idle lanes, and the smallest suitable shares. */
 shape shape_of(const sps_problem *p)
 {
     const int k = p->k, rest = k % 64;
@@ -38,7 +39,8 @@ shape shape_of(const sps_problem *p)
     return s;
 }
 
-/* Number of shares that are resident on the device at once. */
+/* Returns the number of shares of `size` entries that are resident on the
+ * device at once (a wave). */
 int64_t one_wave(const share_plan *s, int size)
 {
     return (int64_t)spsi_cuda_state(s->super.ctx)->sms *
@@ -66,8 +68,9 @@ sps_status choose(share_plan *s, int size, int *n_p)
     while (n + 1 < sizes && h[n].count > one_wave(s, h[n].size)) n++;
     s->shares = h[*n_p = n];
     if (s->shares.spans <= SPS_SHARE_SPANS) return SPS_OK;
-    return spsi_fail(s->super.ctx, SPS_EUNFIT, "%lld rows of more than %lld "
-                     "entries: at most 2^17 are supported",
+    return spsi_fail(s->super.ctx, SPS_EUNFIT, "spmm.share: A has %lld rows of "
+                     "more than %lld entries, but at most 2^17 are "
+                     "supported; take another kernel",
                      (long long)s->shares.spans,
                      (long long)s->shares.size * s->shares.team);
 }
@@ -109,7 +112,9 @@ sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
     });
 }
 
-/* MOST: entries of the largest share that these lanes process. */
+/* Launches the kernel for shares of SIZE entries.  Blocks that are not aligned
+ * use the kernel for MOST entries, the largest share that these lanes
+ * process. */
 template <int L, int C, int SIZE, int MOST>
 sps_status by_columns(const sps_plan *plan, const sps_spmm_args *args)
 {
@@ -139,8 +144,8 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     }
 }
 
-/* All arrays, cleared to zero: shares without entries, counters of arrived
- * blocks 0. */
+/* Allocates all arrays, cleared to zero: then shares have no entries, and the
+ * counters of arrived blocks are 0. */
 sps_status place(share_plan *s)
 {
     sps_plan *super = &s->super;
@@ -182,15 +187,15 @@ bool fits(const sps_problem *p, const char **why_not)
 {
     const sps_features *f = p->f;
 
-    *why_not = "made for fewer than 2^31 entries and rows";
+    *why_not = "A has 2^31 entries or rows, or more";
     if (f->nnz >= INT32_MAX || f->nrow >= INT32_MAX) return false;
     *why_not = "faster only up to 2^22 entries, where a row is little work";
     return p->pinned || f->nnz <= 1 << 22;
 }
 
-/* Seconds for planning, measured for 300 to 4 10^6 rows: sequential loops along
- * chunks of rows and over the chunks.  The bid includes a thousandth of it: a
- * solve or two perform about so many products. */
+/* Returns the seconds for planning, measured for 300 to 4 10^6 rows: sequential
+ * loops along chunks of rows and over the chunks.  The bid includes a
+ * thousandth of it, since one or two solves perform about so many products. */
 constexpr double uses = 1000;
 
 double planning(const sps_features *f)
@@ -198,11 +203,12 @@ double planning(const sps_features *f)
     return 6e-5 + 2e-7 * sqrt((double)f->nrow) + 1e-11 * (double)f->nnz;
 }
 
-/* Memory, L2 and instructions without overlap: with one wave of short shares
- * there is little overlap.  Data that stay in the caches between products are
- * read faster.  Constants fitted to the small matrices of doc/benchmarks.md at
- * 16 and 64 columns and to three large systems: within 13 % (rms).  Slices that
- * the columns do not fill are tested column by column. */
+/* Predicted seconds: the times of memory, L2 and instructions are added, since
+ * with one wave of short shares there is little overlap.  Data that stay in the
+ * caches between products are read faster.  Constants fitted to the small
+ * matrices of doc/benchmarks.md at 16 and 64 columns and to three large
+ * systems: within 13 % (rms).  Slices that the columns do not fill are tested
+ * column by column. */
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;

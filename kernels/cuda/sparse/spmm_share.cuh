@@ -16,12 +16,14 @@
 
 namespace {
 
-constexpr int empty_each = 4; /* rows without entries per group of L lanes */
+constexpr int empty_each = 4; /* number of rows without entries that a group of
+                                 L lanes processes */
 
-/* For C pairs per lane and shares of SIZE: rows of X for which a lane has loads
- * in flight, threads of a block, and threads of a multiprocessor as registers
- * allow: 40, 48 or 64 each.  Narrow slices are latency-bound and need many
- * threads, wide ones are bound by L2; measured in doc/log/spmm-share.md. */
+/* For C pairs per lane and shares of SIZE entries. unroll: number of rows of X
+ * for which a lane has loads in flight; block_threads: threads of a block;
+ * sm_threads: threads of a multiprocessor as registers allow, 40, 48 or 64
+ * each.  Narrow slices are latency-bound and need many threads, wide ones are
+ * bound by L2; measured in doc/log/spmm-share.md. */
 constexpr int unroll = 4;
 __host__ __device__ constexpr int block_threads(int pairs)
 {
@@ -38,7 +40,8 @@ template <> struct pair_type<double> { using type = double2; };
 template <> struct pair_type<float> { using type = float2; };
 template <class T> using pair_of = typename pair_type<T>::type;
 
-/* The plan in the form passed to the kernel. */
+/* The plan (shares, spans, rows and partial sums) in the form passed to the
+ * kernel. */
 template <class T> struct dealt {
     const sps_share *__restrict__ share;
     const sps_share_span *__restrict__ span;
@@ -92,7 +95,8 @@ template <int L, int C, columns M, class T> struct lane_columns {
         if (M == SINGLE && some && both) v.y = __ldg(p + 1);
         return v;
     }
-    /* Row i of Y becomes alpha sum + beta Y, or the result of the epilogue. */
+    /* Stores alpha sum + beta Y, or the result of the epilogue, in row i of
+     * Y. */
     __device__ __forceinline__ void store(blocks<T> b, int64_t i,
                                           const pair *sum) const
     {
@@ -131,8 +135,8 @@ __device__ __forceinline__ void add(P *sum, const P *v)
     for (int w = 0; w < C; w++) sum[w].x += v[w].x, sum[w].y += v[w].y;
 }
 
-/* Adds the entries of the share and stores the rows that end in it; returns in
- * sum the partial sum of an unfinished row. */
+/* Adds up the entries of the share and stores the rows that end in it; sum
+ * becomes the partial sum of an unfinished row. */
 template <int L, int C, int SIZE, columns M, class T, class V>
 __device__ __forceinline__ void
 walk(const sps_share &s, const int32_t *col, const V *val, const dealt<T> &d,
@@ -186,7 +190,8 @@ walk(const sps_share &s, const int32_t *col, const V *val, const dealt<T> &d,
     }
 }
 
-/* Adds the other partial sums of a row in this block to the first, in order. */
+/* Adds to sum, the first partial sum of a row, the other partial sums of the
+ * row in this thread block, in order. */
 template <int L, int C, int threads, class P>
 __device__ __forceinline__ void join_pieces(const P (*room)[threads],
                                             int pieces, P *sum)
@@ -241,7 +246,8 @@ __device__ __forceinline__ bool join_parts_of(const dealt<T> &d, int number,
     return true;
 }
 
-/* The first thread blocks process shares, the others rows without entries. */
+/* Computes Y: the first thread blocks process shares, the others rows without
+ * entries. */
 template <int L, int C, int SIZE, columns M, class T, class V>
 __global__ void __launch_bounds__(block_threads(C),
                                   sm_threads(C, SIZE) / block_threads(C))

@@ -13,7 +13,8 @@
 namespace {
 
 constexpr sps_window_rule rule = { 2048, 10, 4 };
-constexpr int32_t piece = 512;           /* entries of a segment */
+constexpr int32_t piece = 512;           /* number of entries of a segment of a
+                                            long row */
 
 /* Shapes, chosen by measurements on 27-point 128^3 (doc/log/spmm-tiles.md):
  * threads of a block, one block per multiprocessor, and tiles loaded
@@ -66,8 +67,8 @@ template <access M, class I, class V> sps_status shape(const job &o)
     return launch<2, false, M, I, V>(o);
 }
 
-/* Shapes for 16, 32 and 48 columns, of which the last 16 may be incomplete; for
- * 1 to 4 additional columns the tail form costs less. */
+/* Launches the shape for 16, 32 or 48 columns, of which the last 16 may be
+ * incomplete; for 1 to 4 additional columns the tail form costs less. */
 template <class I, class V> sps_status choose(const job &o)
 {
     const int k = o.b.k, rest = k % 16;
@@ -81,8 +82,9 @@ template <class I, class V> sps_status choose(const job &o)
                                           : shape<SINGLES, I, V>(o);
 }
 
-/* Columns of the next slice.  Slices are launched one after the other: each has
- * the kernel shape for its width, and the whole GPU. */
+/* Returns the number of columns of the next slice when `left` are left.  Slices
+ * are launched one after the other: each has the kernel shape for its width,
+ * and the whole GPU. */
 int pass_of(int left, bool pairs, bool padded)
 {
     const bool wide = pairs && (left <= 36 || left == 48 ||
@@ -102,8 +104,8 @@ template <class I, class V> sps_status passes(const job &o)
     return SPS_OK;
 }
 
-/* The rows longer than rule.longest: sums their segments, then adds the sums of
- * each row in order. */
+/* Computes the rows longer than rule.longest: sums their segments, then adds
+ * the sums of each row in order. */
 template <bool PAIRED, class V>
 sps_status long_rows(const sps_window_plan *p, const padded_blocks<double> &b)
 {
@@ -173,18 +175,19 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->nrow >= 1 << 29) {
-        *why_not = "2^29 rows or more";
+        *why_not = "A has 2^29 rows or more";
         return false;
     }
     return windows_pay(p, why_not);
 }
 
-/* Each pass streams values and descriptors; then each slot loads its row of X,
- * usually from L2, and each entry its value, a third of that cost: fitted to
- * 27-point 80^3 and 128^3 and elasticity 64^3 (where 48 columns take a quarter
- * more).  A window of few slots is bound by the latency of its dependent loads;
- * small matrices have too few windows resident to hide it
- * (luxembourg_laplacian: 12 slots per window, 19 us with 16 columns). */
+/* Returns the predicted seconds of a pass of k columns.  It streams values and
+ * descriptors; then each slot loads its row of X, usually from L2, and each
+ * entry its value, a third of that cost: fitted to 27-point 80^3 and 128^3 and
+ * elasticity 64^3 (where 48 columns take a quarter more).  A window of few
+ * slots is bound by the latency of its dependent loads; small matrices have too
+ * few windows resident to hide it (luxembourg_laplacian: 12 slots per window,
+ * 19 us with 16 columns). */
 double pass_cost(const sps_problem *p, int k)
 {
     static const struct {
@@ -206,7 +209,8 @@ double pass_cost(const sps_problem *p, int k)
                                    0.125 * (double)f->nrow * shape[s].window);
 }
 
-/* For library-owned blocks, whose rows are aligned. */
+/* Predicted seconds for blocks that own their memory, whose rows are
+ * aligned. */
 double cost(const sps_problem *p)
 {
     double sum = 8e-6;

@@ -41,7 +41,8 @@ namespace {
 
 template <int Q> constexpr int lumps_in = Q > 0 ? Q : 1;
 
-/* Sums of a lane: for each 16 columns, and for the tail in two parts. */
+/* The sums that a lane holds: for each 16 columns, and for the tail in two
+ * parts. */
 template <int Q, bool TAIL> struct sums {
     double d[lumps_in<Q>][4], tail[TAIL ? 4 : 1];
 };
@@ -119,8 +120,8 @@ __device__ __forceinline__ void expect_window(const tiled<I, V> &m,
         bring_to_l2(m.word + (int64_t)w.tile * SPSI_WINDOW_WORDS + 32 * lane);
 }
 
-/* Of a group of tiles: the mask number `lane` and the column of slot `lane`, or
- * the last one. */
+/* What a lane holds of the descriptors of a group of tiles: the mask number
+ * `lane`, or the last one, and the column of slot `lane`, or the last one. */
 struct group_words {
     int32_t mask, col;
 };
@@ -215,8 +216,8 @@ __device__ __forceinline__ void multiply(const double2 (*x)[lumps_in<Q>],
     }
 }
 
-/* acc += tiles FIRST .. LAST - 1 of a group, all loaded together; value: index
- * of the first value of the next mask. */
+/* acc += the products of tiles FIRST .. LAST - 1 of a group with X, all loaded
+ * together; value: index of the first value of the next mask. */
 template <int FIRST, int LAST, int Q, bool TAIL, access M, class I, class V>
 __device__ __forceinline__ void
 multiply_batch(const group_words &words,
@@ -259,7 +260,8 @@ multiply_batch(const group_words &words,
     }
 }
 
-/* Tiles FIRST .. TILES - 1 of a group, U at a time. */
+/* Adds the products of tiles FIRST .. TILES - 1 of a group with X, U at a
+ * time. */
 template <int U, int TILES, int FIRST, int Q, bool TAIL, access M, class I,
           class V>
 __device__ __forceinline__ void
@@ -275,7 +277,7 @@ multiply_group(const group_words &words,
                                          acc);
 }
 
-/* Columns c and c + 1 of row i of Y from the sums x and y.  store_pair
+/* Computes columns c and c + 1 of row i of Y from the sums x and y. store_pair
  * multiplies by alpha; where beta or an epilogue is to be applied it calls
  * join_pair, which is not inlined because the tiles need the registers. */
 template <access M>
@@ -300,7 +302,8 @@ __device__ __forceinline__ void store_pair(const padded_blocks<double> &b,
                     make_double2(b.alpha * x, b.alpha * y));
 }
 
-/* The tail: lanes below 16 get column 16 Q + g of rows 2 t and 2 t + 1. */
+/* Joins the two parts of the tail: lanes below 16 get the sums of column 16 Q +
+ * g of rows 2 t and 2 t + 1. */
 template <int Q, bool TAIL>
 __device__ __forceinline__ void join_tail(sums<Q, TAIL> &acc)
 {
@@ -310,7 +313,7 @@ __device__ __forceinline__ void join_tail(sums<Q, TAIL> &acc)
     }
 }
 
-/* Whether one of a lane's sums is NaN, only counting those of actual
+/* Returns whether one of a lane's sums is NaN, only counting those of actual
  * columns. */
 template <access M, int Q, bool TAIL>
 __device__ __forceinline__ bool unsure(const sums<Q, TAIL> &acc, int k)
@@ -351,7 +354,7 @@ finish_window(const tiled<I, V> &m, const padded_blocks<double> &b,
         const int64_t i = spsi_window_row(m.A.nrow, m.lead, rows, 2 * t);
         const bool below = spsi_window_row(m.A.nrow, m.lead, rows, 2 * t + 1) <
                            m.A.nrow;
-        const int c = 16 * Q + g;     /* of the tail */
+        const int c = 16 * Q + g;     /* this lane's column of the tail */
         const int one = g < 4 && c < b.k, some = g < 4 && c < b.room;
 
 #pragma unroll

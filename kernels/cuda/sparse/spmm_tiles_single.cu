@@ -16,7 +16,7 @@
 namespace {
 
 constexpr sps_window_rule rule = { 2048, 10, 4 };
-constexpr int wide_strip = 32;           /* maximal columns of a pass */
+constexpr int wide_strip = 32;           /* most columns of a pass */
 template <int Q> constexpr int threads_of = Q == 1 ? 768 : 640;
 
 __device__ __forceinline__ float2 fetch_floats(const float *p)
@@ -49,7 +49,7 @@ template <int Q, bool PAIRS> struct float_columns {
             next[q] = c + own + 1 < b.k ? own + 1 : 0;
         }
     }
-    /* Loads row j. */
+    /* Loads this lane's pairs of columns of row j of X. */
     __device__ __forceinline__ void fetch(int32_t j, uint32_t stride,
                                           float2 *v) const
     {
@@ -87,8 +87,8 @@ __device__ __forceinline__ void multiply_floats(const float2 (*x)[Q],
     }
 }
 
-/* acc += a group of TILES tiles, all loaded together; value: index of the first
- * value of its first mask. */
+/* acc += the products of a group of TILES tiles with X, all loaded together;
+ * value: index of the first value of its first mask. */
 template <int TILES, int Q, bool PAIRS>
 __device__ __forceinline__ void
 add_group(const group_words &words, const float_columns<Q, PAIRS> &columns,
@@ -142,7 +142,8 @@ __device__ __forceinline__ double2 times(double a, double2 v)
     return make_double2(a * v.x, a * v.y);
 }
 
-/* sum + a times the floats at p and p + 1, of which the first `left` exist. */
+/* Returns sum + a times the floats at p and p + 1, of which the first `left`
+ * exist. */
 template <bool PAIRS>
 __device__ __forceinline__ double2 plus(double a, const float *p, int left,
                                         double2 sum)
@@ -170,8 +171,9 @@ __device__ __forceinline__ void put_floats(float *p, int left, float2 v)
     }
 }
 
-/* The result of the epilogue for columns c and c + 1 of row i, of which the
- * first `left` exist.  Not inlined, because the tiles need the registers. */
+/* Stores the result of the epilogue for columns c and c + 1 of row i, of which
+ * the first `left` exist.  Not inlined, because the tiles need the
+ * registers. */
 template <bool PAIRS>
 __device__ __noinline__ void join_pair(const blocks<float> &b,
                                        const factors_of &f, int64_t i, int c,
@@ -187,8 +189,8 @@ __device__ __noinline__ void join_pair(const blocks<float> &b,
     put_floats<PAIRS>(b.y + at, left, make_float2((float)r.x, (float)r.y));
 }
 
-/* Y = alpha sum + beta Y, or the result of the epilogue, for columns c and c +
- * 1 of row i. */
+/* Stores Y = alpha sum + beta Y, or the result of the epilogue, for columns c
+ * and c + 1 of row i. */
 template <bool PAIRS>
 __device__ __forceinline__ void put_pair(const blocks<float> &b,
                                          const factors_of &f, int64_t i, int c,
@@ -257,10 +259,11 @@ __device__ __noinline__ void add_rows(const tiled<int32_t, float> &m,
     }
 }
 
-/* As tiles_kernel: the thread blocks process neighbouring windows in turn, each
- * block one slice of the columns.  The words of a group are prefetched one
- * group ahead, the descriptor of a window two windows ahead, its words and
- * values, to L2, one window ahead. */
+/* Computes Y in the windows with tiles.  The thread blocks process neighbouring
+ * windows in turn, each block one slice of the columns.  Prefetched are: the
+ * words (descriptors) of a group of tiles one group ahead; the descriptor of a
+ * window two windows ahead; to L2, the words and values of a window one window
+ * ahead. */
 template <int Q, bool PAIRS>
 __global__ void __launch_bounds__(threads_of<Q>)
 windows_kernel(const __grid_constant__ tiled<int32_t, float> m,
@@ -308,7 +311,7 @@ windows_kernel(const __grid_constant__ tiled<int32_t, float> m,
     }
 }
 
-/* Windows without tiles, one warp each. */
+/* Computes Y in the windows without tiles, one warp each. */
 __global__ void __launch_bounds__(256)
 bare_kernel(const __grid_constant__ tiled<int32_t, float> m,
             const __grid_constant__ blocks<float> b)
@@ -371,16 +374,16 @@ sps_status plan(sps_plan *super, const sps_problem *p)
  * they would be divided into segments. */
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "takes blocks of floats only";
+    *why_not = "it multiplies blocks of floats only";
     if (p->block != SPS_F32) return false;
-    *why_not = "2^29 rows or more, or offsets of 64 bits";
+    *why_not = "A has 2^29 rows or more, or offsets of 64 bits";
     if (p->A->nrow >= 1 << 29 || !p->local->rowptr32) return false;
-    *why_not = "a row of more than 2048 entries";
+    *why_not = "A has a row of more than 2048 entries";
     if (p->f->max_length > rule.longest) return false;
     return windows_pay(p, why_not);
 }
 
-/* As for spmm.tiles: for each slice values and descriptors are streamed, then
+/* Predicted seconds: for each slice values and descriptors are streamed, then
  * each slot loads its row of X, usually from L2.  Fitted to
  * doc/log/spmm-tiles.md. */
 double cost(const sps_problem *p)

@@ -65,26 +65,26 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "serves single vectors only";
+    *why_not = "it multiplies single vectors only";
     if (p->k != 1) return false;
-    *why_not = "2^31 rows or more";
+    *why_not = "A has 2^31 rows or more";
     return p->A->nrow <= INT32_MAX;
 }
 
-/* Entries that one warp processes at most (`reach`).  If the whole product is
- * short, a row must not take a single warp too long; but dividing a row among
- * warps costs 1 us, so this is done only if a row is too long anyway, and then
- * with a small reach. */
+/* Returns the largest number of entries that one warp processes (`reach`).  If
+ * the whole product is short, a row must not take a single warp too long; but
+ * dividing a row among warps costs 1 us, so this is done only if a row is too
+ * long anyway, and then with a small reach. */
 int reach_of(const sps_features *f)
 {
     if (f->nnz < 4000000) return f->max_length <= 1024 ? 1024 : 512;
     return f->nnz < 16000000 ? 2048 : 4096;
 }
 
-/* Measured on an H200: 83 to 95 % of the copy bandwidth for rows of 7, 27 and
- * 81 entries.  Matrices that stay in L2 are latency-bound: launch, joining the
- * partial sums of long rows and, where x is scattered, the steps along a row
- * (fitted to 60 matrices, 7 % error). */
+/* Predicted seconds.  Measured on an H200: 83 to 95 % of the copy bandwidth for
+ * rows of 7, 27 and 81 entries.  Matrices that stay in L2 are latency-bound:
+ * launch, joining the partial sums of long rows and, where x is scattered, the
+ * steps along a row (fitted to 60 matrices, 7 % error). */
 double cost(const sps_problem *p)
 {
     const double reach = reach_of(p->f);

@@ -26,7 +26,8 @@
 
 namespace {
 
-/* Bytes of shared memory for entries of x; the rest is L1. */
+/* Most bytes of shared memory used for entries of x; the rest of the on-chip
+ * memory is L1. */
 constexpr int most_shared = 192 << 10;
 
 template <class T>
@@ -96,16 +97,16 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "serves single vectors only";
+    *why_not = "it multiplies single vectors only";
     if (p->k != 1) return false;
-    *why_not = "2^31 rows or more";
+    *why_not = "A has 2^31 rows or more";
     return p->A->nrow <= INT32_MAX;
 }
 
-/* The larger of two times.  One is that of CSR-Adaptive, except that entries in
- * near columns request nothing from L2 and that there is an additional pass
- * over x; the other that of the segmented scans, 3.9 ps per entry and 24 ps per
- * row on an H200 (machine.h). */
+/* Predicted seconds, the larger of two times.  One is that of CSR-Adaptive,
+ * except that entries in near columns request nothing from L2 and that there is
+ * an additional pass over x; the other is that of the segmented scans, 3.9 ps
+ * per entry and 24 ps per row on an H200 (machine.h). */
 double cost(const sps_problem *p)
 {
     const double size = (double)spsi_dtype_size(p->block);
@@ -136,7 +137,8 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     sps_hot_plan *h = (sps_hot_plan *)super;
 
     h->number = spsi_dtype_size(p->block);
-    if (p->A->nnz == 0) return SPS_OK; /* A is not read then */
+    if (p->A->nnz == 0) return SPS_OK; /* a matrix without entries needs no
+                                          plan, since products do not read it */
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     h->near = near_count(ctx, p);
     SPS_TRY_RETURN(spsi_cuda_column_plan_make(super, h->near, &h->columns));

@@ -27,7 +27,7 @@ constexpr int hot_threads = 1024, hot_warps = hot_threads / 32;
  * would not fit the 64 registers of each of 1024 threads. */
 constexpr int hot_each = 2, hot_step = 64 * hot_each;
 
-/* The plan in the form passed to the kernels. */
+/* The plan of spmv.hot (hot_plan.h) in the form passed to the kernels. */
 template <class T> struct hot_rows {
     int64_t nnz, nrow, filled, reach;
     const int32_t *__restrict__ col;
@@ -63,7 +63,8 @@ __device__ __forceinline__ void two_values(const float *p, float (&v)[2])
 template <class V> struct hot_entries {
     int2 col[hot_each];
     V val[hot_each][2];
-    uint64_t heads;          /* lane u has the bits of the u-th 64 entries */
+    uint64_t heads;          /* in lane u: the head bits of the u-th 64
+                                entries */
     bool whole;              /* no entry is past the end */
 };
 
@@ -96,9 +97,9 @@ __device__ __forceinline__ void load_entries(const hot_rows<T> &h,
     }
 }
 
-/* State of a warp that sums the rows of its range.  rank: index of the open
- * row, counting rows with entries only; `begun`: the row that was open before
- * the range. */
+/* State of a warp that sums the rows of its range. rank: index, among the rows
+ * with entries, of the open row (begun and not ended); `begun`: the row that
+ * was open before the range. */
 template <class T> struct row_walk {
     const hot_rows<T> &h;
     int32_t range, begun, rank;
@@ -165,8 +166,8 @@ template <class T> struct row_walk {
     }
 };
 
-/* Entries of x for hot_each pairs of columns: near ones from shared memory, the
- * others from the packed x by predicated loads. */
+/* Loads the entries of x for hot_each pairs of columns: near ones from shared
+ * memory, the others from the packed x by predicated loads. */
 template <class T>
 __device__ __forceinline__ void pair_numbers(const hot_rows<T> &h,
                                              const T *near,
@@ -188,7 +189,7 @@ __device__ __forceinline__ void pair_numbers(const hot_rows<T> &h,
     }
 }
 
-/* Zero products for entries past the end. */
+/* Sets x to zero for entries past the end, so that their products are zero. */
 template <class T>
 __device__ __forceinline__ void cut(T (&x)[hot_each][2], int64_t mine,
                                     int64_t nnz)
@@ -200,8 +201,8 @@ __device__ __forceinline__ void cut(T (&x)[hot_each][2], int64_t mine,
     }
 }
 
-/* Entries begin .. end-1 of a range, by one warp.  The entries of the next step
- * are loaded after the entries of x of this one. */
+/* Sums entries begin .. end-1 of a range, by one warp.  The entries of the next
+ * step are loaded after the entries of x of this one. */
 template <bool PAIRED, class V, class T>
 __device__ __forceinline__ void walk_range(const hot_rows<T> &h, const V *val,
                                            const T *near, int64_t begin,
@@ -231,8 +232,8 @@ __device__ __forceinline__ void walk_range(const hot_rows<T> &h, const V *val,
     }
 }
 
-/* Rows that end in another range than they begin in: adds the partial sums,
- * starting from the range in which the row begins. */
+/* Computes the sums of rows that end in another range than they begin in: adds
+ * the partial sums, starting from the range in which the row begins. */
 template <class T> __device__ void join_ranges(const hot_rows<T> &h)
 {
     for (int w = (int)threadIdx.x; w < h.ranges; w += hot_threads) {

@@ -33,7 +33,7 @@ constexpr int threads = 256, resident = 6;
 constexpr int size = 3520, each = 4, tall = 16 * each;
 static_assert(size == SPS_NEAR_ENTRIES, "windows of the feature `near`");
 
-/* The plan in the form passed to the kernel. */
+/* The windows of the plan (packed.h) in the form passed to the kernel. */
 struct windows {
     const sps_row_block *__restrict__ block;
     const int32_t *__restrict__ base;
@@ -61,9 +61,9 @@ template <class V> struct window_room {
     }
 };
 
-/* Starts the bulk copies, by one thread: whole 16-byte units around the window;
- * a last unit of values that would extend past the end of the array is
- * omitted. */
+/* Starts the bulk copies of a window, by one thread: of whole 16-byte units
+ * that include the window; a last unit of values that would extend past the end
+ * of the array is omitted. */
 template <class V>
 __device__ __forceinline__ void order(window_room<V> &room, const V *val,
                                       const uint16_t *delta, int64_t first,
@@ -111,9 +111,9 @@ __device__ __forceinline__ void bring(window_room<V> &room, const V *val,
     }
 }
 
-/* Sum of entries p, p + lanes, ... below q of a window with values `value` and
- * packed columns `delta`; full: the columns of the matrix if those of the
- * window do not fit 16 bits, else NULL. */
+/* Returns the sum of the products of entries p, p + lanes, ... below q of a
+ * window with values `value` and packed columns `delta`; full: the columns of
+ * the matrix if those of the window do not fit 16 bits, else NULL. */
 template <class V, class T>
 __device__ __forceinline__ T part_of_row(const V *value, const uint16_t *delta,
                                          const int32_t *base,
@@ -145,8 +145,8 @@ __device__ __forceinline__ T part_of_row(const V *value, const uint16_t *delta,
     return sum;
 }
 
-/* Entries x .. y - 1 of the window are those of its row r; none for r past the
- * last row. */
+/* Returns (x, y) such that row r of the window has entries x .. y - 1 of the
+ * window; for r past the last row there are none. */
 template <class I>
 __device__ __forceinline__ int2 row_span(const I *ptr, int64_t first, int r,
                                          int rows)
@@ -197,8 +197,8 @@ packed_kernel(matrix<I, V> A, int64_t nnz, blocks<T> b, windows plan, E finish)
             sum += __shfl_xor_sync(all_lanes, sum, far);
         if (r < rows && lane == 0) finish(block.row + r, 0, sum);
         r += threads / lanes;
-        if (r - (int)threadIdx.x / lanes >= rows) break; /* uniform for all
-                                                            threads */
+        /* the same for all threads of the block */
+        if (r - (int)threadIdx.x / lanes >= rows) break;
         span = row_span(ptr, first, r, rows);
     }
 }
@@ -241,18 +241,18 @@ sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "serves single vectors only";
+    *why_not = "it multiplies single vectors only";
     if (p->k != 1) return false;
-    *why_not = "2^31 rows or more";
+    *why_not = "A has 2^31 rows or more";
     if (p->A->nrow > INT32_MAX) return false;
-    *why_not = "a row has more than 3520 entries";
+    *why_not = "A has a row of more than 3520 entries";
     if (p->f->max_length > size) return false;
     *why_not = "neighbouring rows have columns too far apart for 16 bits";
     return p->pinned || p->f->near > 0.9;
 }
 
-/* T lanes per row: the smallest number with which a window has rows for all
- * threads, since fewer lanes access fewer cache lines of x. */
+/* Returns T, the number of lanes per row: the smallest with which a window has
+ * rows for all threads, since fewer lanes access fewer cache lines of x. */
 int lanes_of(const sps_features *f)
 {
     int lanes = 1;
@@ -272,10 +272,11 @@ double tall_rows(const sps_features *f, int lanes)
     return rows;
 }
 
-/* Bytes of this format at 90 % of the copy bandwidth (measured on an H200 for
- * rows of 7, 27 and 81 entries; 70 % with single-precision values, where
- * instructions become the limit).  A window with a too long row takes about
- * seven times as long, and a product at least as long as one such window. */
+/* Predicted seconds: the bytes of this format at 90 % of the copy bandwidth
+ * (measured on an H200 for rows of 7, 27 and 81 entries; 70 % with
+ * single-precision values, where instructions become the limit).  A window with
+ * a too long row takes about seven times as long, and a product at least as
+ * long as one such window. */
 double cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
@@ -296,12 +297,14 @@ sps_status fill(sps_context *ctx, const sps_problem *p, sps_packed_plan *plan)
     const sps_packed *c = &plan->packed;
 
     plan->rows.rule = {size, size, threads / lanes_of(p->f), size};
-    if (p->A->nnz == 0) return SPS_OK; /* A is not read then */
+    if (p->A->nnz == 0) return SPS_OK; /* a matrix without entries needs no
+                                          plan, since products do not read it */
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_packed_columns(plan));
     if (!p->pinned && 4 * c->escaped > c->windows)
         return spsi_fail(ctx, SPS_EUNFIT, "spmv.packed: the columns of %lld of "
-                         "%lld windows do not fit into 16 bits",
+                         "%lld windows do not fit into 16 bits, too many for "
+                         "this kernel",
                          (long long)c->escaped, (long long)c->windows);
     if (p->A->dtype == SPS_F64 && p->f->exact)
         SPS_TRY_RETURN(spsi_cuda_packed_singles(plan));

@@ -24,11 +24,11 @@ constexpr int threads = 256, widest = 4;
 
 struct vector_plan {
     sps_plan super;
-    int per_row, each;       /* T and U */
+    int per_row, each;       /* T, threads per row; U, entries per thread */
 };
 
-/* Loads K columns, of which the first k exist (none if k <= 0); others are
- * zero. */
+/* Loads K columns of a row of X, of which the first k exist (none if k <= 0);
+ * the others become zero. */
 template <int K, bool PAIRED, class N>
 __device__ __forceinline__ void load_row(N *v, const N *x, int k)
 {
@@ -145,9 +145,10 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
     }
 }
 
-/* T and U = 3 or 4 with the least T U >= length up to 32; longer rows take
- * three steps, which keeps more loads in flight (27 entries: 0.21 ms in one
- * step, 81: 0.19 ms in three steps of 32, 0.22 in one). */
+/* Chooses T (*per_row) and U (*each), U = 3 or 4, with the least T U >= length
+ * up to 32; longer rows take three steps, which keeps more loads in flight (27
+ * entries: 0.21 ms in one step, 81: 0.19 ms in three steps of 32, 0.22 in
+ * one). */
 void fit_row(double length, int *per_row, int *each)
 {
     double step = length <= 32 ? length : fmax(length / 3, 32);
@@ -157,7 +158,8 @@ void fit_row(double length, int *per_row, int *each)
     *each = 3 * *per_row >= step ? 3 : 4;
 }
 
-/* The longest row if all lengths are about equal, otherwise the mean. */
+/* Returns the length of the longest row if all lengths are about equal,
+ * otherwise the mean length. */
 double usual_length(const sps_features *f)
 {
     const double longest = (double)f->max_length;
@@ -165,8 +167,8 @@ double usual_length(const sps_features *f)
     return longest <= 1.5 * f->mean_length ? longest : f->mean_length;
 }
 
-/* Expected number of steps of a warp: that of its longest row, the maximum of
- * 32 / T independent draws from the distribution of row lengths. */
+/* Returns the expected number of steps of a warp: that of its longest row, the
+ * maximum of 32 / T independent draws from the distribution of row lengths. */
 double usual_steps(const sps_features *f, int per_row, int each)
 {
     const double rows = 32.0 / per_row;
@@ -207,7 +209,7 @@ waits waits_of(const sps_problem *p, int per_row, int each)
     return w;
 }
 
-/* The longest component, assuming complete overlap. */
+/* Returns the longest component of the run time, assuming complete overlap. */
 double lasting(const sps_problem *p, int per_row, int each)
 {
     const waits w = waits_of(p, per_row, each);
@@ -215,10 +217,10 @@ double lasting(const sps_problem *p, int per_row, int each)
     return fmax(fmax(w.stream + w.gather, w.issue), w.walk);
 }
 
-/* T and U of a plan for k columns: those of typical rows, and more threads
- * while the longest row dominates the predicted time.  The bits of the result
- * depend on both, so it is chosen as for the GPU on which the constants
- * were fitted. */
+/* Chooses T (*per_row) and U (*each) of a plan for k columns: those of typical
+ * rows, and more threads while the longest row dominates the predicted time.
+ * The bits of the result depend on both, so they are chosen as for the GPU on
+ * which the constants were fitted. */
 void choose_shape(const sps_problem *p, int *per_row, int *each)
 {
     const sps_machine fitted = spsi_machine_fitted();
@@ -234,13 +236,13 @@ void choose_shape(const sps_problem *p, int *per_row, int *each)
 
 bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "serves up to 4 columns";
+    *why_not = "it multiplies blocks of up to 4 columns";
     return p->k <= widest;
 }
 
-/* For data in L2 the components do not overlap: a long row starts only when its
- * turn comes and is then processed alone, more slowly if x is scattered (fitted
- * to 60 matrices, 9 % error). */
+/* Predicted seconds.  For data in L2 the components do not overlap: a long row
+ * starts only when its turn comes and is then processed alone, more slowly if x
+ * is scattered (fitted to 60 matrices, 9 % error). */
 double cost(const sps_problem *p)
 {
     int per_row, each;

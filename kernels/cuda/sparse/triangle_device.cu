@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* triangle_device.cu - the triangle in device memory with its rows in level
- * order, and the backend functions for it.  The kernels are in
- * triangle_device.cuh. */
+/* triangle_device.cu - keeps a triangular matrix in device memory with its rows
+ * in level order, and has the functions of the backend for it.  The kernels,
+ * which solve T X = B, are in triangle_device.cuh. */
 #include "cuda/sparse/triangle_device.cuh"
 
 #include "plan/kernel.h"
@@ -12,13 +12,14 @@ namespace {
 
 enum { PTR, FROM, TO, COL, VAL, INVERSE, TICKET, PARTS };
 
-/* The structure that t->local points to. */
+/* The structure to which t->local of the triangle points: its arrays in device
+ * memory. */
 struct device_triangle {
     triangle_view view;
     void *part[PARTS];
     size_t bytes[PARTS];
-    double *staged;              /* host: buffer of values for transfers, nnz +
-                                    n */
+    double *staged;              /* buffer of values for transfers, nnz + n
+                                    doubles in host memory */
 };
 
 sps_status send(sps_context *ctx, device_triangle *d, int which,

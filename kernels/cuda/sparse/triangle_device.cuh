@@ -29,12 +29,16 @@ namespace {
 
 struct triangle_view {
     int64_t n;
-    const int64_t *ptr;          /* n + 1, by position in level order */
-    const int32_t *from, *to;    /* rows of B and X, by position */
-    const int32_t *col;          /* rows of X */
-    const void *val;             /* floats if single, else doubles */
+    const int64_t *ptr;          /* offsets of the rows, n + 1, by position in
+                                    level order */
+    const int32_t *from, *to;    /* the row of B and the row of X that belong to
+                                    each position */
+    const int32_t *col;          /* for each entry: the row of X that it
+                                    multiplies */
+    const void *val;             /* values: floats if `single`, else doubles */
     bool single;
-    const double *inverse;       /* by position; NULL stands for ones */
+    const double *inverse;       /* inverse of the diagonal, by position; NULL
+                                    stands for ones */
     unsigned *ticket;
 };
 
@@ -78,8 +82,8 @@ triangle_mark_kernel(double *x, int64_t ldx, int64_t n, int k,
             __longlong_as_double((long long)triangle_mark);
 }
 
-/* This lane's part of the sum over the entries of a row, four loads in
- * flight. */
+/* Returns this lane's part of the sum over the entries of a row, with four
+ * loads in flight. */
 template <int GROUPS, class VALUE>
 __device__ __forceinline__ double
 triangle_sum(const triangle_view &t, int64_t q, int group, bool live,

@@ -24,7 +24,8 @@ __device__ __forceinline__ double two_sum(double a, double b, double *error)
 }
 
 struct twofold_sum {
-    static constexpr int threads = 512;   /* with 128 registers each */
+    static constexpr int threads = 512;   /* threads of a block, with 128
+                                             registers each */
     double s = 0, e = 0;
 
     __device__ __forceinline__ void add(double a, double x)
@@ -36,7 +37,7 @@ struct twofold_sum {
     }
 };
 
-/* A block; without data (NULL) it is read as zeros and not written. */
+/* A block of doubles; if data is NULL, it is read as zeros and not written. */
 struct part {
     double *data;
     int64_t ld;
@@ -63,7 +64,8 @@ part part_of(const sps_block *X)
 bool paired_if(const sps_block *X) { return !X || paired(X); }
 
 struct to_pair {
-    const double *c;      /* in device memory; NULL stands for -1 */
+    const double *c;      /* factors of the columns, in device memory; NULL
+                             stands for -1 */
     part w, v, h, l;
 
     __device__ __forceinline__ void begin() const {}
@@ -135,7 +137,7 @@ sps_status launch_identity(sps_context *ctx, const sps_block *X, bool pairs,
     return SPS_OK;
 }
 
-/* Copies the factors c to device memory. */
+/* Copies the k factors c from host to device memory. */
 sps_status send_factors(sps_context *ctx, const double *c, int k,
                         const double **to)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* window_rows.cuh - the windows of spmm.tiles as passed to its kernels, and the
- * code for windows that are summed row by row from the CSR: those without
- * tiles, or with NaN in the sums; and the plan of the kernels. */
+/* window_rows.cuh - the windows of spmm.tiles as passed to its kernels; the
+ * code for windows that are summed row by row from the CSR, because they have
+ * no tiles, or NaN in their sums; and the plan of these kernels. */
 #ifndef SPS_CUDA_WINDOW_ROWS_CUH
 #define SPS_CUDA_WINDOW_ROWS_CUH
 
@@ -12,8 +12,9 @@
 
 namespace {
 
-/* I: type of offsets in A and in the values.  word: tile descriptors; rest: the
- * windows without tiles, `bare` of them. */
+/* The matrix and its windows as passed to kernels.  I: type of offsets in A and
+ * in the values. word: tile descriptors; rest: the windows without tiles,
+ * `bare` of them. */
 template <class I, class V> struct tiled {
     matrix<I, V> A;
     const sps_window *__restrict__ at;
@@ -21,7 +22,7 @@ template <class I, class V> struct tiled {
     const V *__restrict__ val;
     const uint32_t *__restrict__ rest;
     int windows, bare, lead;
-    int32_t longest;           /* longer rows are summed as segments */
+    int32_t longest;           /* rows of more entries are summed as segments */
 };
 
 /* How rows of X and Y are accessed.  WHOLE: all 16 Q columns exist, 16-byte
@@ -45,8 +46,8 @@ __device__ __forceinline__ void put_pair(double *y, int left, int room,
     }
 }
 
-/* Y = alpha sum + beta Y, or the result of the epilogue, for columns c and c +
- * 1 of row i, of which the first `left` exist. */
+/* Stores Y = alpha sum + beta Y, or the result of the epilogue, for columns c
+ * and c + 1 of row i, of which the first `left` exist. */
 template <access M>
 __device__ __forceinline__ void finish_pair(const blocks<double> &b, int64_t i,
                                             int c, int left, int room,
@@ -112,7 +113,8 @@ __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
     }
 }
 
-/* Windows that store no tiles, one warp each, for a block of 16 C columns. */
+/* Computes Y in the windows that store no tiles, one warp each, for a block of
+ * 16 C columns. */
 template <int C, access M, class I, class V>
 __global__ void __launch_bounds__(256)
 rest_kernel(const __grid_constant__ tiled<I, V> m,
@@ -134,7 +136,7 @@ inline sps_status window_plan_refresh(sps_plan *plan)
                                     &w->windows, w->val);
 }
 
-/* Windows and values. */
+/* Builds the windows and copies the values to tile order. */
 inline sps_status window_plan_fill(sps_window_plan *w, const sps_problem *p,
                                    const sps_window_rule &rule)
 {
@@ -149,9 +151,10 @@ inline sps_status window_plan_fill(sps_window_plan *w, const sps_problem *p,
     return window_plan_refresh(&w->super);
 }
 
-/* A tile holds about 8 / distinct8 entries.  With few of them spmm.rode is
- * faster (7-point grids: distinct8 = 42 / 56, 10.7 entries), and possibly on
- * matrices too small to fill the device, where this was not measured. */
+/* Returns whether windows are likely to be faster than spmm.rode.  A tile holds
+ * about 8 / distinct8 entries.  With few of them spmm.rode is faster (7-point
+ * grids: distinct8 = 42 / 56, 10.7 entries), and possibly on matrices too small
+ * to fill the device, where this was not measured. */
 inline bool windows_pay(const sps_problem *p, const char **why_not)
 {
     if (p->pinned) return true;
