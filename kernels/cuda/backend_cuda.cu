@@ -129,8 +129,8 @@ sps_status take_all(sps_context *ctx, sps_cuda_state *s)
     SPS_CUBLAS(ctx, cublasSetStream(s->blas, s->stream));
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, blas_workspace, &s->blas_work));
     s->blas_bytes = blas_workspace;
-    /* With a workspace of our own the results of cuBLAS are bitwise
-     * reproducible. */
+    /* With a workspace that the caller of cuBLAS provides, its results are
+     * bitwise reproducible. */
     SPS_CUBLAS(ctx, cublasSetWorkspace(s->blas, s->blas_work, s->blas_bytes));
     SPS_CUBLAS(ctx, cublasSetAtomicsMode(s->blas, CUBLAS_ATOMICS_NOT_ALLOWED));
     SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, scratch_at_open));
@@ -195,8 +195,9 @@ sps_status sync_cuda(sps_context *ctx)
     return spsi_cuda_wait(ctx);
 }
 
-/* The scratch memory holds one partial Gram matrix, k x k, per thread block
- * (two for a pair); sums of columns need less. */
+/* Reserves memory for blocks of n x k.  The scratch memory holds one partial
+ * Gram matrix, k x k, per thread block (two for a pair of products); sums of
+ * columns need less. */
 sps_status reserve_cuda(sps_context *ctx, int64_t n, int k)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
@@ -251,7 +252,8 @@ void phase_end(sps_context *ctx, sps_phase phase)
     s->span_open = false;
 }
 
-/* Small uploads are staged through pinned memory and do not synchronise. */
+/* Copies from host to device memory.  Small uploads are staged through pinned
+ * memory and do not synchronise. */
 sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
                        size_t bytes)
 {
@@ -266,8 +268,9 @@ sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
     return spsi_cuda_send(ctx, host, to, bytes);
 }
 
-/* Small downloads go through the pinned buffer `down`, so that the driver needs
- * no staging; it is not in use between operations. */
+/* Copies from device to host memory.  Small downloads go through the pinned
+ * buffer `down`, so that the driver needs no staging; no operation is using it
+ * then. */
 sps_status download_cuda(sps_context *ctx, void *to, const void *from,
                          size_t bytes)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* catalogue.cu - the only exported symbol of the module. */
+/* catalogue.cu - the table that the library reads when it loads the module: its
+ * operations and kernels.  It is the only exported symbol. */
 #include "core/module.h"
 #include "cuda/base/wire_device.h"
 #include "plan/kernel.h"

@@ -97,7 +97,8 @@ struct count_members {
     }
 };
 
-/* An aggregate, and the sum of the couplings of a node to it. */
+/* A candidate for a node to join: an aggregate `a`, and the sum of the
+ * couplings of the node to its members. */
 struct candidate {
     int32_t a;
     double sum;
@@ -124,8 +125,8 @@ struct join_view {
             if (before[g.col[p]] == a) sum += g.weight[p];
         return sum;
     }
-    /* Returns the candidate with the largest sum among the aggregates of
-     * neighbours first, first + step, ... */
+    /* Returns, of the aggregates of the neighbours number first, first + step,
+     * ... of node i, the one with the largest sum of couplings to i. */
     __device__ candidate strongest(int64_t i, int first, int step) const
     {
         candidate best = {none, 0};
@@ -196,8 +197,8 @@ struct work {
 
 graph graph_of(const sps_coarse *l) { return {l->rowptr, l->col, l->weight}; }
 
-/* Numbers the roots, beginning with l->aggregates, and adds their neighbours to
- * their aggregates. */
+/* Makes an aggregate of each root: numbers the roots, beginning with
+ * l->aggregates, and adds the neighbours of a root to its aggregate. */
 sps_status found(sps_coarse *l, const work &w)
 {
     sps_context *ctx = l->ctx;

@@ -35,7 +35,8 @@ struct mean_of_both {
     const double *X;
     int64_t n;
     double *Y;
-    int *bad;                 /* NULL if not needed */
+    int *bad;                 /* set if an element is too large; NULL if not
+                                 needed */
 
     __device__ void operator()(int64_t e) const
     {
@@ -47,8 +48,8 @@ struct mean_of_both {
     }
 };
 
-/* Computes b = S^-1 v for a near-null vector v, and the terms of ||b||^2 and
- * ||C b||^2. */
+/* Computes b = S^-1 v for near-null vector number v, and the terms of ||b||^2
+ * and of ||C b||^2, where C is the scaled matrix. */
 struct null_terms {
     entries A;
     const double *s, *near;
@@ -122,7 +123,8 @@ struct panel_room {
     double row_c[panel][side], column_f[panel][side];
 };
 
-/* Exchanges the square block, one element for each thread. */
+/* Exchanges the unknowns within the square block of their rows and columns, one
+ * element for each thread. */
 __device__ void exchange_square(const exchanged &e, panel_room &w)
 {
     const int i = (int)threadIdx.x / panel, j = (int)threadIdx.x % panel;

@@ -46,11 +46,12 @@ struct fill_filtered : filter_view {
     int32_t *col;
     double *val;
     const double *scale;
-    double *factor;           /* d_i^(-1/2), or 0 where the scale of the
-                                 level is 0 */
+    double *factor;           /* d_i^(-1/2) for the diagonal d of the filtered
+                                 matrix, or 0 where the scale of the level is
+                                 0 */
 
-    /* Returns whether k is among the strong columns *at .. end - 1, and
-     * advances *at past those below k. */
+    /* Returns whether column k is among the strong columns number *at .. end -
+     * 1 of the row, and advances *at past the columns below k. */
     __device__ bool is_strong(int64_t *at, int64_t end, int32_t k) const
     {
         int64_t high = end;
@@ -125,7 +126,8 @@ struct fill_filtered : filter_view {
 /* Computes the rows of P = T - w D_F^-1 (A_F T) in place of A_F T, whose
  * pattern includes that of T. */
 struct combine {
-    const double *factor;     /* d_i^(-1/2) of F */
+    const double *factor;     /* d_i^(-1/2) for the diagonal d of the filtered
+                                 matrix F */
     double omega;
     entries T;
     const int64_t *rowptr;

@@ -23,9 +23,9 @@ struct list {
     int *count;
 };
 
-/* Sets `next` to those nodes of `from` for which f.run<G>(i, lane) returns
- * true; it is called by a group of G threads for each node, and with i = -1 by
- * groups without a node. */
+/* Sets the list `next` to those nodes i of the list `from` for which
+ * f.run<G>(i, lane) returns true.  The function is called by a group of G
+ * threads for each node, and with i = -1 by groups without a node. */
 template <int G, class F> __global__ void __launch_bounds__(256)
 run_list(int64_t n, const list from, const list next, const F f)
 {
@@ -115,7 +115,8 @@ struct list_nodes {
     }
 };
 
-/* Keeps the undecided nodes of a list. */
+/* Keeps the undecided nodes of a list and gives them their first priority
+ * t[i]. */
 struct list_open {
     uint64_t *t;
 

@@ -20,7 +20,8 @@ constexpr int steps = SPS_COARSE_STEPS;
  * whose roots are the beta. */
 struct coefficients {
     double alpha[steps], beta2[steps], first2;
-    unsigned long long bound[2];   /* bits of nonnegative doubles */
+    unsigned long long bound[2];   /* bounds by row sums, as bits of nonnegative
+                                      doubles */
     unsigned arrived;              /* number of thread blocks of a sum that
                                       have arrived */
 };
@@ -158,7 +159,7 @@ struct multiply {
     typedef double number;
     const double *__restrict__ s;
     scaled v, before;
-    const double *beta2;      /* NULL stands for 0 */
+    const double *beta2;      /* square of beta; NULL stands for 0 */
     double *w;
 
     struct numbers {
@@ -187,7 +188,7 @@ struct multiply {
 /* bound[0] and bound[1] become the bits of the largest row sums of |S A S| and
  * of |S^2 A|. */
 struct row_bounds {
-    typedef double2 number;   /* |a_ik|, s_k */
+    typedef double2 number;   /* the pair |a_ik|, s_k */
     const double *__restrict__ s;
     unsigned long long *bound;
 

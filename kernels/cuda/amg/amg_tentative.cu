@@ -14,8 +14,8 @@
 
 namespace {
 
-/* Nodes by aggregate: those of aggregate a begin at first[a], in ascending
- * order. */
+/* The nodes sorted by aggregate: in `node`, those of aggregate a begin at
+ * first[a], in ascending order. */
 struct members {
     const int64_t *__restrict__ first;
     const int32_t *__restrict__ node;
@@ -145,8 +145,8 @@ struct one_vector {
 /* For several near-null vectors: the rows of each aggregate, in the order of
  * its nodes. */
 struct several_vectors {
-    const int64_t *__restrict__ first;   /* first row of each aggregate in
-                                            that list */
+    const int64_t *__restrict__ first;   /* position in `row` of the first row
+                                            of each aggregate */
     const int32_t *__restrict__ row;
     int q;
     double *Q, *R;

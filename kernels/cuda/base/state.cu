@@ -74,12 +74,14 @@ sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes)
     cudaGetLastError(); /* clears the error, which is not sticky */
     if (bytes > spsi_device_left(ctx))
         return spsi_fail(ctx, SPS_EDEVMEM, "out of device memory: %zu bytes "
-                         "wanted, %zu left of the %zu that max_device_bytes "
-                         "allows", bytes, spsi_device_left(ctx),
+                         "are needed, but %zu are left of the %zu that the "
+                         "option max_device_bytes allows", bytes,
+                         spsi_device_left(ctx),
                          ctx->opt.max_device_bytes);
     if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) cudaGetLastError();
     return spsi_fail(ctx, SPS_EDEVMEM,
-                     "out of device memory: %zu bytes wanted, %zu of %zu free",
+                     "out of device memory: %zu bytes are needed, but %zu "
+                     "of %zu are free",
                      bytes, free_bytes, total);
 }
 

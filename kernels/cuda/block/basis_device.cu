@@ -33,7 +33,8 @@ namespace {
  * double when loaded. */
 template <class V> struct stack {
     const V *v;
-    int64_t stride, ld;      /* strides between blocks, between rows */
+    int64_t stride, ld;      /* distances between blocks, and between rows of a
+                                block, in elements */
     int count;
 };
 
@@ -189,8 +190,8 @@ target target_of(const sps_block *W, const cover &c)
 }
 
 /* Returns the number of partial sums along the rows if `shares` thread blocks
- * use the same rows: 4 thread blocks per multiprocessor, 8 for more than 4
- * stacked blocks, but at least four rows per thread. */
+ * use the same rows.  There are 4 thread blocks per multiprocessor (8 for more
+ * than 4 stacked blocks), but each thread has at least four rows. */
 int parts_of(const sps_block *W, const cover &c, int count, int shares)
 {
     int64_t most = ceil_div(W->n, 4 * (int64_t)c.rows);

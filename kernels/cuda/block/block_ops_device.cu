@@ -18,9 +18,10 @@ namespace {
 
 constexpr int deep = 4; /* rows that a thread loads at once */
 
-/* A thread calls op.column(c, left) once for columns c and c + 1, of which
- * `left` (1 or more) exist; then for each of its rows i op.load(i, c, left),
- * which returns the operands, and op.store, which computes and writes. */
+/* Applies the operation `op`.  A thread calls op.column(c, left) once for
+ * columns c and c + 1, of which `left` (1 or more) exist; then for each of its
+ * rows i op.load(i, c, left), which returns the operands, and op.store, which
+ * computes and writes. */
 template <class OP>
 __global__ void __launch_bounds__(256) each_pair(OP op, int64_t n, int k,
                                                  int lanes)

@@ -128,7 +128,9 @@ __device__ __forceinline__ void multiply(double *acc, const double (*a)[TM / 8],
 template <int TM, int TN>
 __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
 {
-    constexpr int first = TM / 16 * 4 * (TN / 8); /* of the last 8 columns */
+    constexpr int first = TM / 16 * 4 * (TN / 8); /* index of the first
+                                                     accumulator of the last 8
+                                                     columns */
     int j = e < first ? e / 4 % (TN / 8) : (e - first) / 2;
     int i = e < first ? 2 * (e / (4 * (TN / 8))) + e % 4 / 2 : TM / 8 - 1;
 
@@ -136,7 +138,8 @@ __device__ __forceinline__ void place(int e, int g, int t, int *row, int *col)
     *col = at<TN>(j, 2 * t + e % 2);
 }
 
-/* Adds up the slices of a tile in order; slice 0 receives the sums. */
+/* Adds up the results that the warps of a tile have computed for their slices
+ * of rows, in order; slice 0 receives the sums. */
 template <int TM, int TN>
 __device__ __forceinline__ void join_slices(double (&acc)[TM * TN / 32],
                                             double *shared, int tile, int lane,

@@ -30,8 +30,8 @@
 
 namespace {
 
-/* y = a x C + b w, where ldx, ldw and ldy are strides of rows; w is y itself,
- * or the addend of combine. */
+/* The operands of y = a x C + b w, where ldx, ldw and ldy are the distances
+ * between rows; w is y itself, or another block that is added (combine). */
 struct product {
     const double *x, *c, *w;
     int64_t ldx, ldw;
@@ -101,8 +101,8 @@ template <int E, sums S> struct wide_shape {
                                                               thread block */
     static constexpr int tiles = T * (T + 1) / 2;          /* 16 x 16 tiles
                                                               of R'R */
-    /* Shared memory: C, followed by the sums of squares; R'R reuses the space
-     * of C. */
+    /* Size of the shared memory in doubles (own) and in bytes (shared): C,
+     * followed by the sums of squares; R'R reuses the space of C. */
     static constexpr size_t own = (size_t)T * T * 256 +
                                   (S == SQUARES ? threads / 2 * T : 0);
     static constexpr size_t shared =
@@ -125,7 +125,8 @@ __device__ void arrange(double *fragment, const product &p, int k1, int k2)
     }
 }
 
-/* Loads 8 NB rows from `row` on: x[b][s] has this lane's elements of tile s. */
+/* Loads tile s, 16 columns, of 8 NB rows of X from `row` on: x[b][s] becomes
+ * this lane's elements. */
 template <int E, int T, int NB, access HOW>
 __device__ __forceinline__ void take_sixteen(const product &p, int64_t row,
                                              int64_t n, int k1, int s,

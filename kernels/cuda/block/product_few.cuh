@@ -27,7 +27,8 @@ namespace {
 
 constexpr int few_deep = 4; /* rows that a lane loads at once */
 
-/* Returns the value of the neighbouring lane, or zero if a row has one lane. */
+/* Returns the v of the neighbouring lane, which has the other two columns of
+ * the row, or zero if a row has one lane. */
 template <int L> __device__ __forceinline__ double2 beside(double2 v)
 {
     if constexpr (L == 1) return make_double2(0.0, 0.0);

@@ -152,9 +152,10 @@ template <bool PAIRED> struct subtract_op {
     }
 };
 
-/* Means of components.  A component of more than `large` rows is summed by many
- * thread blocks, and a second kernel subtracts its mean; a smaller one is
- * processed by a single thread block. */
+/* Subtraction of the means of components (spsi_cuda_remove_means).  A component
+ * of more than `large` rows is summed by many thread blocks, and a second
+ * kernel subtracts its mean; a smaller one is processed by a single thread
+ * block. */
 constexpr int64_t large = 1 << 15;
 
 struct member_op {

@@ -105,8 +105,8 @@ sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
 
 /* ------------------------------------------------------- Y = a X C + b Y */
 
-/* A warp has its rows of X in registers before it stores rows of Y, so Y may be
- * X. */
+/* Computes Y = a X C + b Y.  A warp has its rows of X in registers before it
+ * stores rows of Y, so Y may be X. */
 template <int T>
 __global__ void __launch_bounds__(32 * warps, 2)
 mul_kernel(double a, view<float> X, const double *c, double b, view<float> Y,

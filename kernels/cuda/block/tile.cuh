@@ -59,7 +59,7 @@ template <int T, bool HALF> __device__ constexpr bool is_half(int u)
 }
 
 /* Loads a pair of neighbouring elements, of which `left` are columns of the
- * block. */
+ * block, or zeros if the row does not exist (`row` false). */
 template <access HOW, class V>
 __device__ __forceinline__ double2 take_pair(const V *p, bool row, int left)
 {
@@ -266,7 +266,8 @@ __device__ void join_gram(double (*sum)[2 * T][4], double *shared, double *out,
                           int k1, int k2, int first = 0)
 {
     constexpr int count = U * 2 * T * 4;
-    /* Returns whether sum[u][w][q] belongs to any column. */
+    /* Returns whether sum[u][w][q] is a result: not one beyond a half tile or
+     * below the diagonal. */
     auto used = [](int u, int w, int q) {
         return !(is_half<T, HALF>(w / 2) && w % 2 == 1) &&
                !(is_half<U, HALF>(u) && q >= 2) && !(SELF && u > w / 2);

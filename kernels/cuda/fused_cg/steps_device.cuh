@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* steps_device.cuh - shared by the passes of a fused iteration
+/* steps_device.cuh - common code of the passes of a fused iteration
  * (lib/driver/fused_cg.h): the state, the stop tests, and the reduction of
  * partial sums followed by dense work in the last thread block to arrive. */
 #ifndef SPS_CUDA_STEPS_CUH
@@ -158,7 +158,9 @@ __device__ __forceinline__ int count_open(const step_arrays &w,
 }
 
 /* Returns SPS_FUSED_CHECK if the driver must decide on convergence or
- * deflation, else 0, by the conditions of solve.c and columns.c. */
+ * deflation, else 0: `open` of k columns are not converged, and columns are
+ * deflated if at most `few` are left (the conditions of solve.c and
+ * columns.c). */
 __device__ __forceinline__ int look(int open, int k, int few)
 {
     return open == 0 || (open < k && open <= few) ? SPS_FUSED_CHECK : 0;

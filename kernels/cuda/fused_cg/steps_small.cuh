@@ -75,8 +75,9 @@ __device__ __forceinline__ double add_parts(const double *part, int parts,
     return sum;
 }
 
-/* Sets the right half of m to A, n x n, packed, the sum of `parts` partial
- * sums; returns whether one of this thread's entries is not finite. */
+/* Sets the right half of m to the n x n matrix A, which is stored without gaps
+ * as `parts` partial sums that are `stride` apart; returns whether one of this
+ * thread's entries is not finite. */
 template <int MOST, int W, int SIZE>
 __device__ __forceinline__ bool fetch(dense_room<W> &s, const double *A,
                                       int parts, int stride, int n,
@@ -289,8 +290,9 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
     if (!first && !state.unchecked) g.t = idle;
     broken = __syncthreads_or(broken);
     if (threadIdx.x == 0) s.reasons = broken ? SPS_FUSED_BROKEN : 0;
-    /* The last thread block may set a reason while others are still loading the
-     * state, so the threads of a block agree on what they have seen. */
+    /* The last thread block may set a reason to stop while other thread blocks
+     * are still loading the state, so the threads of a block first agree on
+     * what they have seen. */
     if (__syncthreads_or(state.stop)) {
         if (threadIdx.x == 0) s.reasons = 0;
         return false;
@@ -351,8 +353,8 @@ template <int W> struct turn_room {
     double f[W][W + 1], b[W * W], t[W * W], squares[W];
 };
 
-/* Loads the operands of find_turn, before it is known whether the step is
- * regular. */
+/* Loads the operands of find_turn to shared memory, before it is known whether
+ * the step is regular. */
 template <int MOST, int W, int THREADS>
 __device__ __forceinline__ void fetch_turn(turn_room<W> &s,
                                            const step_arrays &w)

@@ -48,8 +48,8 @@ template <class T> bool aligned_quads(const sps_block *X)
     return X->ld % wide == 0 && (uintptr_t)X->data % 16 == 0;
 }
 
-/* Y = beta Y, before anything is added.  (cudaMemset2DAsync, which would skip
- * padding columns, takes 0.6 ns per row.) */
+/* Computes Y = beta Y, before the kernels add to it. (cudaMemset2DAsync, which
+ * would skip padding columns, takes 0.6 ns per row.) */
 sps_status prepare(sps_context *ctx, const sps_spmm_args *args)
 {
     const sps_block *Y = args->Y;

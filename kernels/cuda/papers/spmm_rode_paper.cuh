@@ -46,7 +46,7 @@ template <class T, int N, bool WHOLE> struct panel {
     int left;
     bool aligned;
 
-    /* Row j of X, or zeros if not `wanted`. */
+    /* Loads this lane's columns of row j of X, or zeros if not `wanted`. */
     __device__ __forceinline__ void fetch(row &to, int32_t j, bool wanted) const
     {
         const T *p = x + (int64_t)j * ldx;

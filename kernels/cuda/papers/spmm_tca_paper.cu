@@ -119,7 +119,7 @@ template <int TILE> struct staged16 {
     {
         return gid < g ? *(const uint32_t *)(value[gid] + 2 * t) : 0u;
     }
-    /* O += D S for columns j, j + 1 of this lane's chunk. */
+    /* O += D S for columns j and j + 1 of this lane's chunk. */
     static __device__ __forceinline__ void
     multiply(float *o, const uint32_t *slice, int j, int t, values s)
     {
@@ -216,9 +216,9 @@ finish_row(team_memory<F> &m, const tca_work &w,
     }
 }
 
-/* Rows of up to 64 entries: a thread block processes a run of teams of the work
- * list one after the other, and prefetches the bounds of the row after next and
- * the entries of the next row. */
+/* Computes Y in the rows of up to 64 entries.  A thread block processes a run
+ * of teams of the work list one after the other, and prefetches the bounds of
+ * the row after next and the entries of the next row. */
 template <class F, class T>
 __global__ void __launch_bounds__(team_threads)
 rows_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run)
@@ -265,9 +265,9 @@ rows_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run)
     }
 }
 
-/* Pieces of longer rows: the whole team processes 64 entries at a time and
- * keeps all products of its tile of columns; each tile of columns is a separate
- * thread block. */
+/* Computes the pieces of longer rows.  The whole team processes 64 entries at a
+ * time and keeps all products of its tile of columns; each tile of columns is a
+ * separate thread block. */
 template <class F, class T>
 __global__ void __launch_bounds__(team_threads)
 pieces_kernel(tca_work w, source<typename F::element> x, blocks<T> b, int run,

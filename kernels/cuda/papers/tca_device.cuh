@@ -12,7 +12,8 @@ namespace {
 
 struct tca_work {
     const int64_t *__restrict__ rowptr;
-    const int32_t *__restrict__ rowptr32; /* NULL: use rowptr */
+    const int32_t *__restrict__ rowptr32; /* row offsets in 32 bits; NULL:
+                                             rowptr is used */
     const int32_t *__restrict__ col;
     const void *__restrict__ val;
     bool wide;                            /* whether val has doubles; else

@@ -36,7 +36,7 @@ struct batch {
     int64_t begin;
     int length;              /* entries of the row; for pieces 64
                                 (SPSI_TCA_STEP) */
-    bool last;               /* this is the last chunk of its row */
+    bool last;               /* whether this is the last chunk of its row */
     int32_t col;             /* column of the entry; -1: no entry */
     double val;
     int exponent;            /* scaling exponent of the row */
@@ -52,7 +52,9 @@ struct batch {
 template <int PARTS> struct direct64 {
     typedef double sum, element, number;
     static constexpr int parts = PARTS, tile = 16 * parts;
-    static constexpr int at_once = 4 / parts; /* chunks with loads in flight */
+    static constexpr int at_once = 4 / parts; /* number of chunks whose rows of
+                                                 X are being loaded at the same
+                                                 time */
     static constexpr int threads = 256, rows_held = parts == 1 ? 3 : 2;
     static constexpr int pieces_held = 2;
     struct rows {
@@ -423,7 +425,8 @@ direct_pieces(tca_work w, source<typename F::element> x, blocks<T> b, int run,
     }
 }
 
-/* Computes Y; X and its scaling exponents have been prepared. */
+/* Computes Y from x, which is X in the element type of the variant F, with its
+ * scaling exponents. */
 template <class F, class T, bool ALIGNED>
 sps_status launch_direct(const sps_tca_plan *plan, const blocks<T> &b,
                          const source<typename F::element> &x)

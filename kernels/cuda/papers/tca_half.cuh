@@ -15,7 +15,9 @@
 
 namespace {
 
-constexpr int max_parts = 1056; /* eight blocks on each of 132 SMs */
+constexpr int max_parts = 1056; /* largest number of partial maxima: eight
+                                   thread blocks on each of 132
+                                   multiprocessors */
 
 struct half_float : bits16 {
     static __device__ __forceinline__ uint16_t round(double v)
@@ -68,7 +70,8 @@ rows_exponents(tca_work w, int64_t nrow, int16_t *__restrict__ exponent)
         exponent[i] = (int16_t)exponent_of(max);
 }
 
-/* used[j] = 1 if some entry is in column j.  Must be cleared before. */
+/* Sets used[j] = 1 if some entry of A is in column j; `used` must have been
+ * cleared. */
 __global__ void __launch_bounds__(256)
 used_kernel(const int32_t *__restrict__ col, int64_t nnz,
             uint8_t *__restrict__ used)

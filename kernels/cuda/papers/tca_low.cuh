@@ -116,7 +116,7 @@ template <class E, int PARTS> struct direct16 {
     }
 };
 
-/* Elements of 16 bits, four in a vector. */
+/* The types of elements of 16 bits, of which four make a vector. */
 struct bits16 {
     typedef uint16_t element;
     typedef uint2 vector;

@@ -13,9 +13,10 @@ typedef struct sps_tca_plan {
                                 memory */
     void *partial;           /* partial sums of pieces, k numbers for each
                                 piece */
-    void *x;                 /* X in the low precision; fp16: also the scaling
-                                exponents */
-    void *scale;             /* fp16: scaling exponents of rows */
+    void *x;                 /* X in the low precision; in fp16 also the scaling
+                                exponents of its columns */
+    void *scale;             /* scaling exponents of the rows of A (fp16
+                                only) */
 } sps_tca_plan;
 
 /* Builds the work list and allocates memory for the partial sums, with

@@ -19,14 +19,14 @@ typedef struct sps_column_plan {
                             order */
     int32_t *col;        /* for each entry of A, the position of its column in
                             the order */
-    int64_t near;        /* number of positions whose entries are counted in
-                            `held` */
+    int64_t near;        /* entries whose column has one of the first `near`
+                            positions are counted in `held` */
     int64_t held;
 } sps_column_plan;
 
-/* Computes the same as spsi_column_order_make for plan->A; the arrays belong to
- * the plan.  Entries with positions below `near` are counted in c->held.
- * Complete on return. */
+/* Orders the columns of plan->A, with the result of spsi_column_order_make on
+ * the host; the arrays belong to the plan.  Entries at positions below `near`
+ * are counted in c->held.  Complete on return. */
 sps_status spsi_cuda_column_plan_make(sps_plan *plan, int64_t near,
                                       sps_column_plan *c);
 

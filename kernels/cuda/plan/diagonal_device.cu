@@ -28,8 +28,8 @@ diagonal_kernel(matrix<I, V> A, double *diagonal)
     diagonal[i] = p < last && A.col[p] == i ? (double)A.val[p] : 0.0;
 }
 
-/* good[i]: whether the sum of row i is zero; *some: whether that of any row
- * is. */
+/* good[i] becomes whether the sum of row i is zero, up to `tol` times the sum
+ * of its magnitudes; *some becomes whether that is so in any row. */
 template <class I, class V>
 __global__ void __launch_bounds__(256)
 cancel_kernel(matrix<I, V> A, double tol, int32_t *parent, int32_t *good,

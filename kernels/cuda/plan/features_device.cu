@@ -13,7 +13,8 @@ namespace {
 
 typedef unsigned long long word;
 
-/* Partial results of one thread, then of its thread block. */
+/* Partial sums and maxima of features over the rows of one thread, then of its
+ * thread block. */
 struct row_sums {
     word slack, longest, bandwidth, squares[2], padded32;
 };
@@ -52,8 +53,8 @@ __device__ __forceinline__ void join(row_sums *to, const row_sums &s)
     atomicAdd(&to->padded32, s.padded32);
 }
 
-/* A warp processes 32 rows, one slice of padded32, at a time.  Bin
- * SPS_LENGTH_BINS is for lanes without a row. */
+/* Adds up the features of rows.  A warp processes 32 rows at a time, which are
+ * one slice of padded32.  Bin SPS_LENGTH_BINS is for lanes without a row. */
 template <class I>
 __global__ void __launch_bounds__(256)
 row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -125,7 +126,8 @@ __device__ inline void fill_set(int32_t *set, int words, int32_t value)
     __syncthreads();
 }
 
-/* A window of rows; only its first `entries` entries are examined. */
+/* A window of rows of a sample, of which only the first `entries` entries are
+ * examined. */
 struct window {
     const int32_t *__restrict__ col;
     const sample_rows<64> &rows;
@@ -213,8 +215,8 @@ struct window {
     }
 };
 
-/* Thread block x of row y examines windows x, x + grid, ... of sample t + y,
- * with a set of `words` words. */
+/* Examines samples of windows.  Thread block x of row y examines windows x, x +
+ * grid, ... of sample first + y, with a set of `words` words. */
 template <class I>
 __global__ void __launch_bounds__(sample_threads)
 sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -252,7 +254,8 @@ sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     }
 }
 
-/* One thread block processes a window: the segments are found one after
+/* Tests whether the columns of windows fit 16 bits (feature `near`).  One
+ * thread block processes a window and finds its segments of columns one after
  * another. */
 template <class I>
 __global__ void __launch_bounds__(SPS_NEAR_ROWS)

@@ -63,8 +63,9 @@ template <int G> struct row_merge {
     }
 };
 
-/* If count is given: stores the number of blocks of each block row; otherwise
- * their columns, from start[] on. */
+/* Merges the rows of each block row.  If count is given, stores the number of
+ * blocks of each block row; otherwise the columns of the blocks, from start[]
+ * on. */
 template <int G, class I>
 __global__ void __launch_bounds__(threads)
 list_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,

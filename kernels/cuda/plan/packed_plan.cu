@@ -27,8 +27,9 @@ __device__ __forceinline__ unsigned least(const int32_t *col, int count,
     return __reduce_min_sync(all_lanes, next);
 }
 
-/* Sets *own in lane s < 8 to base[s].  Returns the number of segments used; if
- * 8 segments do not cover the columns, returns 0, and *own is -1. */
+/* Covers the columns by up to 8 segments: sets *own in lane s < 8 to the first
+ * column of segment s.  Returns the number of segments used; if 8 segments do
+ * not cover the columns, returns 0, and *own is -1. */
 __device__ __forceinline__ int cover(const int32_t *col, int count,
                                      int32_t *own)
 {

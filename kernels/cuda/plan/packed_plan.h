@@ -16,7 +16,8 @@ extern "C" {
 typedef struct sps_packed_plan {
     sps_row_plan rows;
     sps_packed packed;
-    float *single;           /* spsi_packed_room(nnz), or NULL */
+    float *single;           /* values in single precision,
+                                spsi_packed_room(nnz) numbers; or NULL */
     bool exact;              /* `single` equals the values exactly */
 } sps_packed_plan;
 

@@ -14,7 +14,8 @@
 
 namespace {
 
-/* Offsets of the rows base .. base + 31, one per lane, and of their ends. */
+/* The offsets of the rows base .. base + 31 and of their ends, one row per
+ * lane. */
 template <class I> struct window {
     const I *__restrict__ ptr;
     int64_t nrow, base;
@@ -36,8 +37,8 @@ template <class I> struct window {
     {
         return __shfl_sync(all_lanes, end, (int)(i - base));
     }
-    /* Returns the row after the last of the block that begins at row r with
-     * entry first; the window advances until it contains that row. */
+    /* Returns the row after the last row of the block that begins at row r with
+     * entry `first`; the window advances until it contains that row. */
     __device__ __forceinline__ int64_t close(int64_t r, I first, int64_t last,
                                              const sps_row_rule &rule)
     {

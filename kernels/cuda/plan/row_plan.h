@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* First member of plans that use row blocks. */
+/* A plan with row blocks; it is the first member of the plans of the kernels
+ * that use them. */
 typedef struct sps_row_plan {
     sps_plan super;
     sps_row_rule rule;

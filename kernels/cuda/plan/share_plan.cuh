@@ -46,14 +46,15 @@ struct deal_state {
  * on if it begins at position l + 32 q. */
 struct chunk_table {
     int32_t whole[32], cut[places][32];
-    int32_t sum[4];            /* rows with entries, spans, parts, 0 */
+    int32_t sum[4];            /* numbers of rows with entries, of spans and of
+                                  parts, and 0 */
 };
 
 /* The row of a lane; length 0 from row `end` on. */
 struct lane_rows {
     int32_t first, length;
     int32_t pieces;            /* number of pieces of a split row, else 0 */
-    unsigned cut;              /* lanes whose rows are split */
+    unsigned cut;              /* mask of the lanes whose rows are split */
 };
 
 template <class I>
@@ -402,7 +403,7 @@ finish_kernel(sps_shares s)
 
     joins[threadIdx.x] = 0;
     __syncthreads();
-    if (what) atomicOr(joins + team, 1); /* so far only pieces have `what`
+    if (what) atomicOr(joins + team, 1); /* up to here only pieces have `what`
                                             set */
     __syncthreads();
     if (ends) what = 32 - __clz((int)ends);

@@ -25,13 +25,13 @@ typedef struct sps_share_plan {
                                   memory */
     char *part;                /* partial sums of the parts, in the blocks'
                                   type, ld elements apart */
-    unsigned *arrived;         /* a counter for each span and slice; 0
-                                  between runs */
+    unsigned *arrived;         /* counters of arrived thread blocks, one for
+                                  each span and slice; 0 between runs */
 } sps_share_plan;
 
-/* Counts the shares, spans, parts and rows for several share sizes; given are
- * s[n].size and a team, the same for all, a power of two.  Synchronises; the
- * scratch memory of the context keeps data for the fill. */
+/* Counts the shares, spans, parts and rows for several share sizes.  The caller
+ * sets s[n].size and s[n].team, the same power of two for all n.  Synchronises;
+ * the scratch memory of the context keeps data for spsi_cuda_shares_fill. */
 sps_status spsi_cuda_shares_tally(sps_context *ctx, const sps_csr_local *A,
                                   int sizes, sps_shares *s);
 /* Fills the arrays of s, number n of the last tally, if the scratch memory has

@@ -22,8 +22,9 @@ template <class I> struct pattern {
     const int32_t *__restrict__ col;
 };
 
-/* For each window: the number of tiles, the number of entries in them, and
- * whether there are any; and the prefix sums of these over the windows. */
+/* For each window: the number of tiles, the number of entries in them, and 1 if
+ * there are any tiles, else 0; and the prefix sums of these over the
+ * windows. */
 struct tally {
     int32_t *tile, *entry, *some;
     int64_t *tiles, *entries, *place;

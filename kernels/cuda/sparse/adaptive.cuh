@@ -201,8 +201,8 @@ __device__ __forceinline__ void stream(const matrix<I, V> &A, const X &numbers,
     sum_rows<T>(room, row, rows, finish);
 }
 
-/* Adds the partial sums of a long row that is shared by several warps.  `sum`
- * is that of this warp, `begin` the first entry of the row.  The warp that
+/* Adds the partial sums of a long row that several warps share.  `sum` is the
+ * partial sum of this warp, `begin` the first entry of the row.  The warp that
  * arrives last adds all partial sums in order. */
 template <class I, class T, class E>
 __device__ __forceinline__ void join_workers(const schedule<T> &plan, T sum,

@@ -9,7 +9,8 @@
 
 namespace {
 
-/* Blocks, and how far the kernels may use their padding. */
+/* The blocks X and Y as passed to kernels, and how far the kernels may use
+ * their padding. */
 template <class T> struct padded_blocks : blocks<T> {
     int room;    /* columns of Y below this (>= k) may be overwritten with
                     zeros */

@@ -59,9 +59,9 @@ __device__ __forceinline__ double2 fetch(const double2 *p)
     return v;
 }
 
-/* Returns row j >= 0 of a block whose rows are `stride` bytes apart.  The
- * address needs one instruction; if it needed several, the compiler would form
- * it early and wait for the column before it loads the values. */
+/* Returns the address of row j >= 0 of a block whose rows are `stride` bytes
+ * apart.  The address needs one instruction; if it needed several, the compiler
+ * would form it early and wait for the column before it loads the values. */
 template <class N>
 __device__ __forceinline__ const N *row_at(const N *x, int32_t j,
                                            uint32_t stride)

@@ -185,7 +185,9 @@ template <int L> struct item {
 template <int L, int R, bool LISTED> struct row_walk {
     const pattern &A;
     const ranges_of &ranges;
-    int32_t i, stop, step;       /* the next row, in units of R */
+    int32_t i, stop, step;       /* in units of R rows: the next row, the one
+                                    after the last, and the distance of this
+                                    group's rows */
     int32_t row;                 /* the present row, whose entries are handed
                                     out */
     int64_t p, from;             /* first entries of the present and the next
@@ -294,8 +296,9 @@ __device__ __forceinline__ const T *row_of(const T *v, int64_t ldv, int32_t j)
     return (const T *)((const char *)v + (uint64_t)(uint32_t)j * step);
 }
 
-/* sum[r][e] += u_r . v_e over the columns of this lane.  For entries that do
- * not exist the sums use existing numbers and are not stored. */
+/* sum[r][e] += u_r . v_e, restricted to the columns of this lane, for row r and
+ * entry e of the item.  For entries that do not exist the sums use existing
+ * numbers and are not stored. */
 template <class T, int W, int L, int C, int R, form F>
 __device__ __forceinline__ void products(const sample<T> &s,
                                          const item<L> &it,

@@ -197,8 +197,8 @@ struct skill {
                         the work per entry; 0 and 1: none */
 };
 
-/* Returns the bytes moved for a row of X or Y: whole lines, or its own bytes if
- * it is short. */
+/* Returns the bytes moved for a row of X or Y: whole cache lines, or its own
+ * bytes if it is short. */
 inline double moved_row(const sps_problem *p)
 {
     const double row = p->k * (double)spsi_dtype_size(p->block);

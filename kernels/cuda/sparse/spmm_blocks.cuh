@@ -120,7 +120,8 @@ template <int B, int L, class V> struct feeder {
     const tile_order &order;
     R &to;
     tile_walker<32 / L> at;
-    int64_t first;           /* next block of this group of lanes */
+    int64_t first;           /* index of the next block that this group of lanes
+                                copies */
     int count, most, slot;   /* blocks left of this group, and the maximum over
                                 the warp */
 
@@ -144,7 +145,8 @@ template <int B, int L, class V> struct feeder {
         }
         most = __reduce_max_sync(all_lanes, count);
     }
-    /* Copies the next stage of this group; count may be negative. */
+    /* Copies the blocks of the next stage of this group.  count may be
+     * negative: then the stage gets zeros and the last column. */
     __device__ __forceinline__ void copy()
     {
         const int l = (int)threadIdx.x % L, late = R::shift(first);

@@ -29,8 +29,9 @@ namespace {
  * measured in doc/log/spmm-rode.md. */
 constexpr int threads = 768, group_threads = 512;
 constexpr int run_bytes = 48 << 10;
-/* Limits of a pass.  Its width decides how many lanes share a segment, and so
- * the order of its sums: they do not follow the L2 of the device. */
+/* Limits of a pass.  The width of a pass decides how many lanes share a
+ * segment, and so the order of its sums; so these limits are constants and do
+ * not depend on the L2 of the device. */
 constexpr double kept_in_l2 = 18e6; /* bytes of X that stay in L2 beside the
                                        streamed data */
 constexpr double wide_window = 6e6; /* bytes of rows of X, each of three cache
@@ -41,7 +42,8 @@ constexpr double hopeless = 1e8;    /* a window of this size in bytes does
                                        pass */
 
 struct rode_plan {
-    sps_segments_plan base;    /* no segments if every row is short */
+    sps_segments_plan base;    /* the segments of long rows; none if every row
+                                  is short */
     int64_t bandwidth;
     int64_t ld;                /* leading dimension of the partial sums */
     void *part;                /* partial sums of the segments, slots x ld
@@ -199,7 +201,8 @@ sps_status join_rows(const rode_plan *r, const blocks<T> &b)
 template <class T, class I, class V>
 sps_status run_any(const job<T> &o, const matrix<I, V> &A)
 {
-    constexpr int most = 1024 / sizeof(T); /* columns of a slice at most */
+    constexpr int most = 1024 / sizeof(T); /* largest number of columns of a
+                                              slice */
 
     if constexpr (sizeof(I) == 4) {
         if (o.width <= 4) return run<4, 1, 1, 1>(o, A);

@@ -89,8 +89,9 @@ __device__ __forceinline__ int part(int left, int q)
     return F == FULL || (W > 1 && q < C - 1) ? W : left - W * L * q;
 }
 
-/* Addresses of a lane's vectors in a row of X, the first at column c: offsets
- * from one address, or (PADDED) one address each; `end` columns. */
+/* The addresses of a lane's vectors in a row of X, the first at column c:
+ * offsets from one address, or (PADDED) one address each; the slice ends at
+ * column `end`. */
 template <int L, int C, int W, form F, class T> struct places {
     const char *x[F == PADDED ? C : 1];
 
@@ -138,8 +139,9 @@ __device__ __forceinline__ void gather(const int32_t *j,
     }
 }
 
-/* Position of a warp: rows base .. base + P - 1 of range r, slice s.  I: wide
- * enough for indices of rows and entries. */
+/* The position of a warp in its loop: rows base .. base + P - 1 of range r,
+ * slice s of the columns.  I: a type wide enough for indices of rows and
+ * entries. */
 template <int P, class I> struct walker {
     const ranges_of &ranges;
     I base, last, nrow;

@@ -45,7 +45,8 @@ template <class T> using pair_of = typename pair_type<T>::type;
 template <class T> struct dealt {
     const sps_share *__restrict__ share;
     const sps_share_span *__restrict__ span;
-    const int32_t *__restrict__ row; /* NULL: every row has entries */
+    const int32_t *__restrict__ row; /* the rows with entries; NULL: every row
+                                        has entries */
     const int32_t *__restrict__ no_entries;
     int blocks, empty, strips;
     T *part;

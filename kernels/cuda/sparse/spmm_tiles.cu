@@ -16,9 +16,9 @@ constexpr sps_window_rule rule = { 2048, 10, 4 };
 constexpr int32_t piece = 512;           /* number of entries of a segment of a
                                             long row */
 
-/* Shapes, chosen by measurements on 27-point 128^3 (doc/log/spmm-tiles.md):
- * threads of a block, one block per multiprocessor, and tiles loaded
- * together. */
+/* Shapes, chosen by measurements on 27-point 128^3 (doc/log/spmm-tiles.md).
+ * threads_of: threads of a block, where one block fills a multiprocessor;
+ * together: number of tiles loaded together. */
 template <int Q>
 constexpr int threads_of = Q == 0 ? 1024 : Q == 1 ? 640 : 512;
 template <int Q> constexpr int together = Q < 3 ? SPSI_WINDOW_GROUP : 2;

@@ -47,8 +47,9 @@ template <int Q, bool TAIL> struct sums {
     double d[lumps_in<Q>][4], tail[TAIL ? 4 : 1];
 };
 
-/* Volatile loads, whose order the compiler does not change.  Data that are read
- * only once do not allocate in L1, in order not to evict rows of X. */
+/* Loads that are volatile, so that the compiler does not change their order.
+ * Data that are read only once do not allocate in L1, in order not to evict
+ * rows of X. */
 __device__ __forceinline__ int32_t fetch_word(const int32_t *p)
 {
     int32_t v;
@@ -143,9 +144,10 @@ __device__ __forceinline__ group_words fetch_words(const int32_t *word,
  * (skipping them would take registers and save no time).  With SINGLES: the
  * last column again. */
 template <int Q, bool TAIL, access M> struct lane_columns {
-    /* By inspection of the machine code: with 32 columns adding the lane's
-     * column at each row takes a tenth less time; the other shapes spill fewer
-     * registers if it is added once. */
+    /* apart: whether the lane's column is added at each row rather than once.
+     * By inspection of the machine code: with 32 columns adding it at each row
+     * takes a tenth less time; the other shapes spill fewer registers if it is
+     * added once. */
     static constexpr bool apart = Q == 2 && !TAIL;
     const char *x;
     int slot, tail_slot, at;

@@ -119,7 +119,8 @@ add_group(const group_words &words, const float_columns<Q, PAIRS> &columns,
         multiply_floats<Q>(x + h, wide + h, acc);
 }
 
-/* Alpha and beta, which may be in device memory; sums in double precision. */
+/* alpha and beta, which may be in device memory, in double precision like the
+ * sums. */
 struct factors_of {
     double alpha, beta;
 
@@ -128,7 +129,8 @@ struct factors_of {
           beta(b.scalars ? b.scalars[1] : b.beta)
     {
     }
-    /* A zero scalar suppresses its term, even if that is not finite. */
+    /* Returns alpha sum + beta old.  A zero scalar suppresses its term, even if
+     * the other factor is not finite. */
     __device__ __forceinline__ float join(double sum, const float *old) const
     {
         const double r = alpha != 0 ? alpha * sum : 0.0;

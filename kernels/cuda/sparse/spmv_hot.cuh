@@ -65,7 +65,7 @@ template <class V> struct hot_entries {
     V val[hot_each][2];
     uint64_t heads;          /* in lane u: the head bits of the u-th 64
                                 entries */
-    bool whole;              /* no entry is past the end */
+    bool whole;              /* whether all entries of the step exist */
 };
 
 /* Loads the step that begins at entry p; PAIRED: pairs of values are
@@ -103,7 +103,7 @@ __device__ __forceinline__ void load_entries(const hot_rows<T> &h,
 template <class T> struct row_walk {
     const hot_rows<T> &h;
     int32_t range, begun, rank;
-    bool fresh;              /* no entry has been processed yet */
+    bool fresh;              /* whether no entry has been processed yet */
     T carry;                 /* partial sum of the open row */
 
     __device__ __forceinline__ void end_row(int32_t r, T sum)
@@ -123,7 +123,8 @@ template <class T> struct row_walk {
                           (~0ull >> (62 - 2 * lane));
         T sum = head1 ? a1 : a0 + a1, before;
 
-        if (heads == 0) { /* no row starts here: no scan */
+        if (heads == 0) { /* no row starts in these 64 entries: no scan is
+                             needed */
             for (int far = 16; far > 0; far /= 2)
                 sum += __shfl_xor_sync(all_lanes, sum, far);
             carry += sum;

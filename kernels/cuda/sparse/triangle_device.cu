@@ -65,7 +65,8 @@ sps_status send_values(sps_triangle *t, device_triangle *d)
     return send(t->ctx, d, INVERSE, w, (size_t)t->n * sizeof *w);
 }
 
-/* Transfers index[i] (NULL: i itself) for the equations i in level order. */
+/* Transfers to array `which` of the device the numbers index[i] (i itself if
+ * index is NULL) of the equations i in level order. */
 sps_status send_index(sps_triangle *t, device_triangle *d, int which,
                       const int32_t *index)
 {

@@ -58,7 +58,8 @@ __device__ __forceinline__ void triangle_write(double *p, double value)
 {
     unsigned long long bits = (unsigned long long)__double_as_longlong(value);
 
-    if (bits == triangle_mark) bits++;   /* a different NaN than the mark */
+    if (bits == triangle_mark) bits++;   /* a NaN equal to the mark becomes
+                                            another NaN */
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;"
                  :: "l"(p), "l"(bits) : "memory");
 }

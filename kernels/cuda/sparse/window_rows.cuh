@@ -159,7 +159,8 @@ inline bool windows_pay(const sps_problem *p, const char **why_not)
 {
     if (p->pinned) return true;
     *why_not = p->f->distinct8 > 0.5
-        ? "rows of a window share too few columns" : "few windows of rows";
+        ? "neighbouring rows share too few columns"
+        : "A has fewer than 100000 rows";
     return p->f->distinct8 <= 0.5 && p->f->nrow >= 100000;
 }
 

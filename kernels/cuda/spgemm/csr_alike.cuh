@@ -124,7 +124,7 @@ __device__ __forceinline__ int pack_keys(const group<G> &g, int32_t *key,
     return n;
 }
 
-/* Sorts n columns (bitonic). */
+/* Sorts n columns by a bitonic sort. */
 template <int G>
 __device__ __forceinline__ void sort_keys(const group<G> &g, int32_t *key,
                                           int n)

@@ -36,8 +36,9 @@ __host__ __device__ constexpr int block_size(int kind)
     return kind == 0 ? 6 : kind == 1 ? 3 : 2;
 }
 
-/* Faults, as bits.  Bit t: rows do not have equal columns in groups of size t.
- * Bit block_kinds + t: columns do not come in aligned runs of size t. */
+/* Faults, the reasons for which a matrix has no blocks of a size, as bits.  Bit
+ * t: rows do not have equal columns in groups of the size number t.  Bit
+ * block_kinds + t: columns do not come in aligned runs of the size number t. */
 constexpr int block_faults = (1 << 2 * block_kinds) - 1;
 
 /* Returns the faults of row i, which has `length` entries from `first` on; row
@@ -152,7 +153,8 @@ template <class V> struct blocks_task {
     block_pattern A, B, C;
     const V *__restrict__ a, *__restrict__ b;
     row_list rows;            /* block rows of C */
-    int parts;                /* warps for a block row; each computes R rows */
+    int parts;                /* number of warps for a block row; each computes
+                                 R rows */
     int size;                 /* S, the number of columns of a block of B */
     int inverse;              /* 2^16 / S, rounded up */
     int most;                 /* largest number of blocks of a block row of C */
@@ -175,10 +177,10 @@ inline size_t blocks_shared(int r, int k, int size, int most, size_t number)
            blocks_ahead * places_each * sizeof(int16_t);
 }
 
-/* A warp's part of the shared memory. */
+/* The part of the shared memory that belongs to a warp. */
 template <int R, int K, class V> struct blocks_room {
     V *a;                     /* values of blocks_ahead blocks of A */
-    V *sum;                   /* R rows of C */
+    V *sum;                   /* sums of R rows of C */
     int32_t *key;             /* block columns of the row of C */
     int n;                    /* number of elements of `key` */
     int16_t *place;           /* for each block of A in `a`: the positions, in a
@@ -351,7 +353,8 @@ template <int R, int K, class V> struct blocks_row {
         }
         return true;
     }
-    /* Adds the blocks of a group, `count` of them. */
+    /* Adds the products of the first `count` blocks of a group with B; returns
+     * false if C has no place for one of them. */
     __device__ bool add_group(const blocks_group<R, K, V> &g, int count) const
     {
         blocks_step<K, V> s[3];
@@ -370,7 +373,8 @@ template <int R, int K, class V> struct blocks_row {
                 __syncwarp();
             }
     }
-    /* Adds all blocks; returns false if C has no place for one of them. */
+    /* Adds the products of all blocks of the block row of A; returns false if C
+     * has no place for one of them. */
     __device__ bool add_all(void) const
     {
         blocks_group<R, K, V> now, next;

@@ -40,8 +40,8 @@ struct findings {
     int unsorted;
 };
 
-/* Eight threads check a row; its columns are read only if its offsets are
- * valid. */
+/* Checks the rows, eight threads each; the columns of a row are read only if
+ * its offsets are valid. */
 __global__ void __launch_bounds__(256)
 check_rows(const int64_t *__restrict__ rowptr, const int32_t *__restrict__ col,
            int64_t n, int64_t ncol, int64_t nnz, findings *f)

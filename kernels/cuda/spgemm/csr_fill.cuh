@@ -76,7 +76,8 @@ sps_status fill_by_merging(const product &p, bool known, int longest,
     return SPS_OK;
 }
 
-/* Calls call(G, R) with integral constants. */
+/* Calls call(G, R) with the group size G and the largest number of rows R of a
+ * leader as integral constants. */
 template <class F> sps_status with_alike(int group, int together, const F &call)
 {
     using few = std::integral_constant<int, 3>;

@@ -30,7 +30,7 @@ namespace {
 
 /* -------------------------------------------------------------------- ways */
 
-/* Finds the longest rows of A and of B. */
+/* p->longest becomes the lengths of the longest rows of A and of B. */
 sps_status longest_rows(product *p)
 {
     SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, 2 * sizeof(int),

@@ -66,9 +66,10 @@ template <class V> csr_factor<V> factor_of(const sps_csr *A)
     return {A->rowptr, A->col, (const V *)A->val, NULL};
 }
 
-/* The rows of a launch: those of a list, or all. */
+/* The rows that a launch processes: those of a list, or all. */
 struct row_list {
-    const int32_t *row;      /* NULL: rows 0 .. count - 1 */
+    const int32_t *row;      /* numbers of the rows; NULL: rows 0 .. count -
+                                1 */
     int64_t count;
 
     __device__ int64_t at(int64_t i) const { return row ? row[i] : i; }

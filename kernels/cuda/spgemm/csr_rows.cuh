@@ -93,8 +93,9 @@ put_rest(const count_task &w, int64_t first, unsigned failed)
         if (failed >> i & 1) w.rest[at++] = (int32_t)w.rows.at(first + i);
 }
 
-/* Rows are compared with those before them as long as comparisons succeed often
- * enough (`credit`). */
+/* Counts the entries of rows of C.  A row is first compared with the row before
+ * it (csr_repeat.cuh), as long as such comparisons succeed often enough
+ * (`credit`). */
 template <int G>
 __global__ void __launch_bounds__(256)
 count_rows(csr_factor<float> A, csr_factor<float> B, count_task w)
@@ -260,7 +261,8 @@ fill_rows(csr_factor<V> A, csr_factor<V> B, row_list rows, int bits,
 
 /* ------------------------------------------------------------- new values */
 
-/* Returns the position of c among n ascending columns, or n - 1. */
+/* Returns the position of column c among n ascending columns.  If c is not
+ * among them, it is that of the last smaller column, or 0. */
 __device__ __forceinline__ int find_column(const int32_t *key, int n,
                                            int32_t c)
 {

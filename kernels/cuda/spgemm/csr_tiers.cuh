@@ -38,8 +38,8 @@ struct product {
     int32_t *work, *count;     /* number of products and of entries of each row
                                   of C */
     int32_t *list;             /* rows of C, sorted by tier */
-    int32_t *rest;             /* rows that fit no table yet; memory for two
-                                  lists */
+    int32_t *rest;             /* rows that have not fitted a table yet; memory
+                                  for two lists */
     int *number;               /* number of rows in each tier and in the lists,
                                   and the cursors with which these are filled */
     window_list w;
@@ -230,9 +230,9 @@ sps_status launch_tier(const product &p, F kernel, int G, int bits,
     *blocks = (unsigned)ceil_div(rows, groups);
     *shared = (size_t)groups * table;
     if ((int)*shared > spsi_cuda_state(p.ctx)->shared_limit)
-        return spsi_fail(p.ctx, SPS_EUNFIT, "a product of sparse matrices needs "
-                         "%zu bytes of shared memory per thread block, but "
-                         "this GPU has %d",
+        return spsi_fail(p.ctx, SPS_EUNFIT, "a product of sparse matrices "
+                         "needs %zu bytes of shared memory per thread block, "
+                         "but this GPU has %d",
                          *shared, spsi_cuda_state(p.ctx)->shared_limit);
     SPS_TRY_RETURN(allow_shared(p.ctx, kernel, *shared));
     return SPS_OK;
@@ -259,8 +259,9 @@ sps_status open_product(product *p, holder *h)
     const int64_t mean = B->nrow > 0 ? ceil_div(B->nnz, B->nrow) : 0;
 
     if (A->nrow > INT32_MAX)
-        return spsi_fail(p->ctx, SPS_EUNFIT, "a product with %lld rows: at "
-                         "most %d can be made on a GPU", (long long)A->nrow,
+        return spsi_fail(p->ctx, SPS_EUNFIT, "a product of sparse "
+                         "matrices has %lld rows, but a GPU can compute at "
+                         "most %d", (long long)A->nrow,
                          INT32_MAX);
     p->group = mean <= 5 ? 4 : mean <= 11 ? 8 : mean <= 23 ? 16 : 32;
     SPS_TRY_RETURN(h->take(2 * A->nrow + tiers + 2, &p->count));

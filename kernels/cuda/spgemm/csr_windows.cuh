@@ -120,7 +120,8 @@ walk_window(const csr_factor<V> &A, const csr_factor<V> &B, int64_t row,
     }
 }
 
-/* Returns the row of an item; *low is the first column of its window. */
+/* Returns the row to which window number `item` belongs; *low becomes the first
+ * column of that window. */
 __device__ __forceinline__ int64_t find_window(const window_list &w,
                                                int64_t item, int64_t *low)
 {

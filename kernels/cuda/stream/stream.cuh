@@ -24,10 +24,12 @@ sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args);
  * are others. */
 typedef sps_status sps_stream_step(void *data, bool *more);
 
-/* stream_share.cu: allocates memory for the host's share if there may be one;
- * returns its number of panels in this product, or 0; requests the rows of X
- * that it needs; and waits for them, sums its panels while the remaining steps
- * are queued, and queues its rows of Y. */
+/* stream_share.cu, the panels that the host multiplies itself:
+ * spsi_stream_share_open allocates memory for them if there may be any;
+ * spsi_stream_shared returns their number in this product;
+ * spsi_stream_share_ask requests the rows of X that they need;
+ * spsi_stream_share_sum waits for these rows, multiplies the panels while the
+ * remaining steps are queued, and queues the host's rows of Y. */
 sps_status spsi_stream_share_open(sps_stream_plan *plan);
 void spsi_stream_share_close(sps_stream_plan *plan);
 int64_t spsi_stream_shared(const sps_stream_plan *plan,

@@ -52,7 +52,8 @@ typedef struct sps_stream_test {
                                     choose them by the rates */
 } sps_stream_test;
 
-/* The panels that the host multiplies, for blocks of up to 2^c columns. */
+/* The panels that the host multiplies, for blocks of more than 2^(c-1) and up
+ * to 2^c columns, where c is the index in `by`. */
 typedef struct sps_stream_split {
     int64_t panels;
     int products;                /* number of products by which `panels` was
@@ -68,7 +69,8 @@ enum { SPS_STREAM_CLASSES = 11 };
 typedef struct sps_stream_share {
     int64_t most;                /* largest number of panels for the host; 0
                                     for none */
-    int64_t columns;             /* largest number of columns of a block */
+    int64_t columns;             /* largest number of columns of a block for
+                                    which the host multiplies panels */
     double *x, *sum;             /* page-locked host memory: rows of X that the
                                     host needs, and its sums of rows of Y */
     size_t x_bytes, sum_bytes;
@@ -84,11 +86,12 @@ typedef struct sps_stream_share {
 
 typedef struct sps_stream_panel {
     sps_panel is;
-    char *at;                    /* image in device memory, or, if it is
-                                    streamed, in host memory */
+    char *at;                    /* packed bytes of the panel, in device memory,
+                                    or, if it is streamed, in host memory */
 } sps_stream_panel;
 
-/* Memory for images, used from its beginning. */
+/* A piece of memory for the packed bytes (images) of panels, used from its
+ * beginning. */
 typedef struct sps_stream_chunk {
     char *at;
     size_t bytes, used;
@@ -121,7 +124,8 @@ typedef struct sps_stream_plan {
                                     cudaEvent_t */
     void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;
     sps_stream_share share;
-    int64_t shared;              /* panels of the host in the present pass */
+    int64_t shared;              /* number of panels that the host multiplies in
+                                    the present pass */
     bool recorded;               /* a pass belongs to a recording, which may
                                     be replayed at any time: the contents of
                                     slots are unknown at the beginning of

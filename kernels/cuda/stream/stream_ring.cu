@@ -30,7 +30,8 @@ struct pass {
     sps_stream_plan *plan;
     sps_context *ctx;
     cudaStream_t main, copies;
-    bool fresh;                /* the contents of the slots are unknown */
+    bool fresh;                /* whether the contents of the slots are
+                                  unknown */
 
     cudaEvent_t copied(int s) const { return (cudaEvent_t)plan->copied[s]; }
     cudaEvent_t released(int s) const { return (cudaEvent_t)plan->released[s]; }
@@ -147,7 +148,8 @@ sps_status queue_step(void *data, bool *more)
     return send(*f->w, t + r->slots);
 }
 
-/* Queues all steps, while other threads of the host sum its share. */
+/* Queues all steps of the ring, while other threads of the host multiply its
+ * panels. */
 sps_status stream_panels(const pass &w, const sps_spmm_args *args)
 {
     filling f = {&w, args, 0};

@@ -26,7 +26,8 @@
 
 namespace {
 
-constexpr int64_t least_panels = 16;    /* smallest number of streamed panels */
+constexpr int64_t least_panels = 16;    /* smallest number of streamed panels
+                                           with which the host gets a share */
 constexpr int corrections = 4, trials = 2, pieces = 8;
 constexpr double thread_rate = 5e9, host_rate = 80e9;
 
@@ -70,7 +71,8 @@ int class_of(int k)
     return c;
 }
 
-/* Returns whether a share for k columns may be chosen by the rates. */
+/* Returns whether the number of the host's panels for blocks of k columns is
+ * chosen by the measured rates. */
 bool chosen(const sps_stream_plan *plan, int k)
 {
     return plan->share.most > 0 && k <= plan->share.columns &&
@@ -216,7 +218,8 @@ sps_status take(sps_stream_plan *plan)
     return SPS_OK;
 }
 
-/* Queues steps of the pass until the rows of X have arrived. */
+/* Queues steps of the pass until the rows of X that the host needs have
+ * arrived. */
 sps_status await_rows(const sps_stream_plan *plan, work *w)
 {
     const cudaEvent_t there = (cudaEvent_t)plan->share.there;

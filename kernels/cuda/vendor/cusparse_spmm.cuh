@@ -64,8 +64,8 @@ inline sps_status product(sps_context *ctx, const engine *e, const void *alpha,
                                    e->A, d->x, beta, d->y,
                                    number_type(e->type), e->use.alg,
                                    e->buffer));
-    SPS_LAUNCHED(ctx); /* cuSPARSE has been observed to return success after a
-                          failure */
+    SPS_LAUNCHED(ctx); /* checks for errors, since cuSPARSE has been observed to
+                          return success after a failure */
     return SPS_OK;
 }
 
@@ -109,8 +109,8 @@ inline sps_status engine_tune(sps_plan *plan, const dense *d, engine *e)
     return SPS_OK;
 }
 
-/* The alternative to engine_tune: a buffer large enough for every width up to
- * the plan's, and no preprocessing. */
+/* Allocates a buffer large enough for every width up to the plan's, without
+ * preprocessing (the alternative to engine_tune). */
 inline sps_status engine_any(sps_plan *plan, operand X, operand Y, engine *e)
 {
     size_t most = 0;

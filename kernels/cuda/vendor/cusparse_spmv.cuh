@@ -13,8 +13,8 @@
 
 namespace {
 
-/* First member of each plan; A is created by the kernel and NULL if the matrix
- * is empty. */
+/* The common part of the plans of cuSPARSE's SpMV, their first member.  A is
+ * created by the kernel and NULL if the matrix is empty. */
 struct vector_plan {
     sps_plan super;
     cusparseSpMatDescr_t A;

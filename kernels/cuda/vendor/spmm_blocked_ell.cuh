@@ -233,10 +233,12 @@ sps_status convert(bell_plan *v, int empty)
     return write_values(ctx, A, e);
 }
 
-/* Descriptor of up to panel_rows block rows, for the duration of a call. */
+/* A panel of up to panel_rows block rows, with its descriptor for the duration
+ * of a call. */
 struct panel {
     engine e;
-    int64_t first, rows;     /* in block rows */
+    int64_t first, rows;     /* the first block row and the number of block
+                                rows */
 
     ~panel()
     {
