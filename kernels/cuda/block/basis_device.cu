@@ -9,8 +9,8 @@
  * dots: a thread block processes up to 8 of the stacked blocks, whose sums stay
  * in registers, and every parts-th set of rows.  Thread blocks with the same
  * rows have consecutive numbers, so W is read from device memory about once.
- * The order of a sum - rows of a thread, threads of a thread block by a tree,
- * thread blocks - is fixed by shape and device.
+ * Sums are formed in the order rows of a thread, threads of a thread block by a
+ * tree, thread blocks, which is fixed by shape and device.
  *
  * update: a thread sums over all `count` blocks for the rows that it has
  * loaded.

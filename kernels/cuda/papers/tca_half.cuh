@@ -3,9 +3,10 @@
  * sums in fp32.  The range of fp16 is only 2^-24 to 65504, so each row of A and
  * each column of X is multiplied by the power of two that brings its largest
  * finite magnitude to 2^14 .. 2^15, and the sum is multiplied back, both
- * exactly; numbers 2^38 times smaller than the largest are lost.  The maxima of
- * rows are computed when the values are set; those of columns at each product,
- * over those rows of X that are used by some entry: one more pass over X. */
+ * exactly; numbers that are 2^38 times smaller than the largest of their row or
+ * column are lost.  The maxima of rows are computed when the values are set;
+ * those of columns at each product, over those rows of X that are used by some
+ * entry: one more pass over X. */
 #ifndef SPS_CUDA_TCA_HALF_CUH
 #define SPS_CUDA_TCA_HALF_CUH
 

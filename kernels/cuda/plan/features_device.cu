@@ -3,10 +3,10 @@
  * in device memory are computed (lib/matrix/windows.h); they are the same as on
  * the host.
  *
- * Sums and maxima of integers by atomics, whose order is irrelevant.  One pass
- * reads the offsets and the first and last column of each row; samples read up
- * to 1024 windows each.  A thread block examines a window, each thread some of
- * its entries. */
+ * Sums and maxima of integers are formed by atomics, whose order is irrelevant.
+ * One pass reads the offsets and the first and last column of each row; samples
+ * read up to 1024 windows each.  A thread block examines a window, each thread
+ * some of its entries. */
 #include "cuda/plan/sample.cuh"
 
 namespace {

@@ -3,18 +3,20 @@
  * recurrence over the rows, made parallel by evaluating it from every possible
  * state at once.
  *
- * The processing of a row depends on the rows before it through two numbers
- * only: the entries of the open share, 1 to size <= 32 (shares.h), and the
- * position of the next share in its block, below team <= 128; and on the second
- * only if the row is split, after which the first number is as at the start.
- * So a chunk of rows is represented by two small tables: for each number of
- * entries of the open share, the number open after the chunk and the shares up
- * to the first split row; for each position there, the shares up to the end of
- * the chunk.  One warp per chunk computes the tables (survey), one warp follows
- * them from chunk to chunk (chain), and from the true state each chunk is
- * processed once more and written (deal).  Integer arithmetic only, and the
- * result does not depend on the chunk size: with about sqrt(n) rows per chunk
- * both loops are equally long.
+ * What happens to a row depends on the rows before it through two numbers only:
+ * (1) the number of entries of the open share, 1 to size <= 32 (shares.h), and
+ * (2) the position of the next share in its block of shares, below team <= 128.
+ * The second number matters only for a row that is split; after such a row the
+ * first number has its initial value.  So two small tables represent a chunk of
+ * rows.  One has, for each value of (1) before the chunk, its value after the
+ * chunk and the number of shares up to the first split row.  The other has, for
+ * each value of (2) at that row, the number of shares from there to the end of
+ * the chunk.  There are three kernels: `survey` computes the tables, one warp
+ * per chunk; `chain` follows them from chunk to chunk, by one warp, and finds
+ * the true state before each chunk; `deal` processes each chunk once more from
+ * that state and writes the shares.  All arithmetic is in integers, and the
+ * result does not depend on the chunk size; with about sqrt(n) rows per chunk
+ * the loops of `survey` and `chain` are equally long.
  *
  * Bytes: the offsets once for each size that is counted and once for writing,
  * 16 per share four times; 656 per chunk. */

@@ -189,7 +189,7 @@ bool fits(const sps_problem *p, const char **why_not)
 
     *why_not = "A has 2^31 entries or rows, or more";
     if (f->nnz >= INT32_MAX || f->nrow >= INT32_MAX) return false;
-    *why_not = "faster only up to 2^22 entries, where a row is little work";
+    *why_not = "other kernels are faster beyond 2^22 entries";
     return p->pinned || f->nnz <= 1 << 22;
 }
 

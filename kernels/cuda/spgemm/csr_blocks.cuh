@@ -10,11 +10,11 @@
  * memory in contiguous pieces.
  *
  * A warp computes 2 or 3 rows of C, and for R = 6 a third of the six.  It
- * visits the blocks of A in ascending order.  For 8 of them at once, 4 lanes
- * for each, it looks up the positions in C of the blocks of B that they meet,
- * once for each block of B; then a lane has one column of a block row of B and
- * adds K products to each of 2 or 3 sums.  Each sum is the chain of
- * csr_product.cuh.
+ * visits the blocks of A in ascending order.  For 8 blocks of A at once, with 4
+ * lanes for each, it looks up the positions in C of the blocks of B by which
+ * they are multiplied, once for each block of B.  Then each lane takes one
+ * column of a block row of B and adds K products to each of 2 or 3 sums.  Each
+ * sum is the chain of csr_product.cuh.
  *
  * A step multiplies a block of A by 32 columns of B.  The values of B are
  * loaded two steps ahead, also where a step begins another block row of B; the

@@ -232,8 +232,8 @@ sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
     return st;
 }
 
-/* Computes new values of a C of blocks; *made is false if it does not consist
- * of blocks, or they do not fit. */
+/* Computes new values of C if it consists of blocks; *made is false if it does
+ * not, or if its block rows do not fit into shared memory. */
 sps_status renew_blocks(const product &p, const sps_csr *C,
                         unsigned long long *bad, bool *made)
 {

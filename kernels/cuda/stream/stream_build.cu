@@ -405,7 +405,8 @@ sps_status spsi_stream_rebuild(sps_stream_plan *plan)
 
     if (!A->rowptr && !A->rowptr32)
         return spsi_fail(plan->super.ctx, SPS_EUNFIT, "spmm.stream: rows that "
-                         "come from a source have no new values");
+                         "come from a source cannot get new values; make a "
+                         "new operator");
     SPS_TRY_RETURN(spsi_cuda_enter(plan->super.ctx));
     SPS_TRY_RETURN(spsi_cuda_wait(plan->super.ctx));
     /* Copies of a pass that failed may still read the panels. */

@@ -203,8 +203,9 @@ sps_status choose_size(sps_context *ctx, const sps_problem *p,
     if (best < 0)
         return spsi_fail(ctx, SPS_EUNFIT, "Blocked-ELL: the fullest block row "
                          "has %lld blocks of %d x %d, so that %.0f slots "
-                         "would hold %lld entries", (long long)w[0], sizes[0],
-                         sizes[0], slots_of(p, sizes[0], w[0]),
+                         "would hold %lld entries, too few for this kernel",
+                         (long long)w[0], sizes[0], sizes[0],
+                         slots_of(p, sizes[0], w[0]),
                          (long long)p->f->nnz);
     spsi_blocked_ell_shape(p->local->nrow, p->local->ncol, p->local->dtype,
                            sizes[best], e);
