@@ -33,7 +33,7 @@ typedef struct job {
     int32_t *aggregate;
     const int32_t *before;    /* aggregates before this step */
     const int32_t *number;    /* number of the aggregate of each root */
-    const int32_t *size;      /* numbers of nodes of the aggregates */
+    const int32_t *size;      /* number of nodes of each aggregate */
     int least;                /* smallest number of neighbours of a candidate */
     uint64_t *candidate;
 } job;
@@ -54,7 +54,8 @@ static void take_root(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Marks the candidates of phase 2. */
+/* Marks the candidates for roots in phase 2: the nodes without an aggregate
+ * that have at least j->least neighbours without one. */
 static void count_free(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -97,8 +98,8 @@ static void pull_all(const job *j, int64_t i, bool clear, double *sum)
     }
 }
 
-/* Returns the aggregate with the largest sum of couplings.  sum: the sums by
- * aggregate, or NULL to compute them here. */
+/* Returns the aggregate with the largest sum of couplings to node i. sum: these
+ * sums for all aggregates, or NULL to compute them here. */
 static int32_t strongest(const job *j, int64_t i, const double *sum)
 {
     int32_t best = AMG_NONE;
@@ -180,8 +181,8 @@ static void found(sps_context *ctx, const amg_graph *g,
     spsi_team_run(ctx, g->n, 2 * g->rowptr[g->n], take_root, &j);
 }
 
-/* Performs phases 1 and 2.  Meanwhile nodes without neighbours have the value
- * ALONE, and are not in the graph. */
+/* Performs phases 1 and 2.  While they run, aggregate[v] of a node v without
+ * neighbours is ALONE, so that v is not taken for a root. */
 static sps_status gather(sps_context *ctx, const amg_graph *g,
                          const amg_roots_room *room, int32_t *aggregate,
                          int64_t *count)

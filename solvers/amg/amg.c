@@ -20,12 +20,15 @@
 
 enum { TESTS = 4, TEST_COLUMNS = 2 };
 #define SLOW 0.7
-#define FAST 0.4             /* a test may end below this rate, */
-#define STEADY 1.35          /* and below this times the rate before */
+#define FAST 0.4             /* the test of the cycle may end early if the rate
+                                is below this number */
+#define STEADY 1.35          /* and below this number times the rate of the
+                                cycle before */
 
 /* ----------------------------------------------------------------- the test */
 
-/* Y = A X; *size = sqrt(x'A x), or sqrt(x'x), the largest of all columns. */
+/* Y = A X; *size = the largest sqrt(x'A x) of all columns x of X, or the
+ * largest sqrt(x'x) if A is far from symmetric. */
 static sps_status energy(const amg *m, const sps_block *X, sps_block *Y,
                          double *size)
 {
@@ -42,8 +45,9 @@ fail:
     return st;
 }
 
-/* Returns whether more cycles would change little in the measured rate, after
- * one of `last`.  Without symmetry the rates need not ascend. */
+/* Returns whether more cycles would change the measured rate little; last: rate
+ * of the cycle before.  Without symmetry rates need not ascend, and the answer
+ * is no. */
 static bool is_settled(const amg *m, double last)
 {
     return m->tests >= 2 && !m->level[0].nonsymmetric &&
@@ -118,8 +122,9 @@ fail:
     return st;
 }
 
-/* Sets the finest matrix in double precision: the caller's, or a copy of one in
- * single precision; or the matrix where it is stored. */
+/* Sets the matrix of the finest level: on the host the caller's, or a copy in
+ * double precision if that is in single precision; otherwise the matrix in the
+ * place where it is stored. */
 static sps_status take_matrix(amg *m)
 {
     const sps_csr *A = m->super.A->A;

@@ -123,14 +123,15 @@ typedef struct amg_tentative {
 
 typedef struct amg {
     sps_precond super;
-    const sps_coarsening *device;   /* functions for levels with a part, or
-                                       NULL */
+    const sps_coarsening *device;   /* the backend's functions for levels whose
+                                       part is not NULL; NULL if all levels are
+                                       on the host */
     amg_level level[AMG_LEVELS];
     int levels;
     int wanted_degree;        /* option degree; 0: chosen automatically */
-    const sps_block *inherited;     /* given near-null vectors of the finest
-                                       level, or NULL, */
-    int inherited_rows;       /* and the rows of its nodes */
+    const sps_block *inherited;     /* near-null vectors of the finest level, if
+                                       they were given, else NULL */
+    int inherited_rows;       /* number of rows of a node, for `inherited` */
     sps_csr *copy;            /* A in double precision, if the caller's is in
                                  single */
     sps_csr *inverse;         /* dense inverse of the coarsest matrix, or
@@ -140,24 +141,28 @@ typedef struct amg {
                                  precision */
     int unit;                 /* if so, the exponent to which cycles scale
                                  values */
-    int tests;                /* cycles that the last test took */
+    int tests;                /* number of cycles in the last test of the
+                                 cycle */
 } amg;
 
-/* eliminate.c: sets l->eliminates where elimination is worthwhile, and then
- * makes aggregates of the nodes that remain; P (*P_p) and the near-null vectors
- * of the next level; l->mask. */
+/* eliminate.c.  The first function sets l->eliminates if elimination is
+ * worthwhile, and then makes an aggregate of each node that remains.  The
+ * second makes P (*P_p) and the near-null vectors of the next level, the third
+ * sets X to the mask (l->mask). */
 sps_status spsi_amg_eliminate(amg *m, amg_level *l);
 sps_status spsi_amg_reduce(sps_context *ctx, const amg_level *l,
                            sps_csr **P_p, double **near_p);
 sps_status spsi_amg_mask(sps_context *ctx, const amg_level *l, sps_block *X);
 
-/* strength.c: computes the strong couplings of level l. */
+/* strength.c: computes the strong couplings of the nodes of level l, as a
+ * graph. */
 sps_status spsi_amg_strength(sps_context *ctx, const amg_level *l,
                              amg_graph *g);
 void spsi_amg_graph_free(sps_context *ctx, amg_graph *g);
 
-/* nonsymmetric.c: *far is set if A is far from symmetric; and the strong
- * couplings of such a level, by the stronger of both directions. */
+/* nonsymmetric.c: sets *far if A is far from symmetric.  The second function
+ * computes the strong couplings of such a level: the coupling of two nodes is
+ * the stronger one of its two directions. */
 sps_status spsi_amg_far_from_symmetric(sps_context *ctx, const sps_csr *A,
                                        bool *far);
 sps_status spsi_amg_strength_both(sps_context *ctx, const amg_level *l,
@@ -186,7 +191,8 @@ sps_status spsi_amg_tentative(sps_context *ctx, amg_level *l, bool again,
 /* prolongator.c: *P_p = (I - w D_F^-1 A_F) T, or T unless `smooth`. */
 sps_status spsi_amg_prolongator(sps_context *ctx, const amg_level *l,
                                 const sps_csr *T, bool smooth, sps_csr **P_p);
-double spsi_amg_omega(double rho);      /* Returns the factor w. */
+double spsi_amg_omega(double rho);      /* Returns w, given an estimate of the
+                                           largest eigenvalue of D^-1 A. */
 
 /* filter.c: *F_p becomes A_F, which is A with the couplings that are not strong
  * added to the diagonal, or NULL if there are no such couplings or nodes have
@@ -202,15 +208,17 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
  * 6, from the matrix only. */
 sps_status spsi_amg_low_pass(const sps_operator *A, int b, sps_block **V_p);
 
-/* Copies the vectors m->inherited again, after their values have changed. */
+/* Copies the near-null vectors m->inherited to level l again, after their
+ * values have changed. */
 sps_status spsi_amg_inherit(const amg *m, amg_level *l);
 
-/* stages.c: the stages above, on the place where the matrix of l is stored. */
+/* stages.c: run the stages above in the place where the matrix of l is
+ * stored. */
 sps_status spsi_amg_scale(amg *m, amg_level *l, bool finest);
-/* X = the diagonal of D^-1, with 1 where the scale is 0. */
+/* X = the diagonal of D^-1, with 1 in rows whose scale (l->scale) is 0. */
 sps_status spsi_amg_inverse(const amg *m, const amg_level *l, sps_block *X);
-/* most = the largest scale, and the largest inverse of a scale that is not
- * 0. */
+/* most[0] = the largest element of l->scale, most[1] = the largest 1/s of its
+ * elements s that are not 0. */
 sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2]);
 sps_status spsi_amg_bounds(amg *m, amg_level *l, double *bound);
 sps_status spsi_amg_gather(amg *m, amg_level *l);
@@ -224,8 +232,8 @@ sps_status spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B,
 /* Makes the nodes of the next level, which are the aggregates of l. */
 sps_status spsi_amg_enter(amg *m, const amg_level *l, amg_level *next,
                           amg_tentative *t);
-/* Copies matrix, scale and near-null vectors of a level with a part to
- * *host. */
+/* Copies matrix, scale and near-null vectors of a level l that is not stored on
+ * the host (l->part) to *host. */
 sps_status spsi_amg_bring(const amg *m, const amg_level *l, amg_level *host);
 
 /* levels.c: builds all levels below the finest, level[0]; if `again`, only
@@ -254,10 +262,13 @@ typedef struct amg_span {
     sps_csr *rows;            /* own rows of A; its columns are ghosts of lower
                                  processes, own rows, ghosts of higher
                                  processes */
-    int64_t first, columns;   /* first column of own P among those of all
-                                 processes; their total number */
-    sps_csr *own;             /* own rows of P'A P, or NULL, and then */
-    sps_csr *coarse;          /* P'A P, complete on each process */
+    int64_t first, columns;   /* number of the first column of this process's P
+                                 among the columns of all processes; total
+                                 number of these columns */
+    sps_csr *own;             /* own rows of P'A P, or NULL if `coarse` is
+                                 set */
+    sps_csr *coarse;          /* all rows of P'A P, stored on each process, or
+                                 NULL */
 } amg_span;
 /* Sets *rows_p to span.rows with the values that A has now; creates it if it is
  * NULL. */
@@ -274,7 +285,8 @@ sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,
                             const double *own, int count, double *all);
 
 /* cycle.c */
-/* Sets the roots of a level that is not the last. */
+/* Sets the roots of the smoother's polynomial (cycle.c) on a level that is not
+ * the last. */
 void spsi_amg_set_roots(amg_level *l);
 sps_status spsi_amg_open(amg *m);       /* makes operators and blocks */
 sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */

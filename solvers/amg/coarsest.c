@@ -28,7 +28,7 @@
 #define NULL_VALUE 1e-12
 #define INDEFINITE -1e-8
 
-/* C = S A S, with 1 on the diagonal of rows without a scale. */
+/* C = S A S, with 1 on the diagonal of rows whose scale s_i is 0. */
 static void load(const amg_level *l, sps_small *C)
 {
     const double *val = l->A->val;
@@ -94,8 +94,8 @@ static void exchange(double *restrict column, const double *restrict pivots,
     column[k] = f;
 }
 
-/* Z = Z^-1; returns false if a pivot is not positive.  room: n doubles of
- * scratch. */
+/* Replaces Z by its inverse; returns false if a pivot is not positive. room: n
+ * doubles of scratch. */
 static bool eliminate(sps_small *Z, double *room)
 {
     const int n = Z->rows;
@@ -204,7 +204,7 @@ fail:
     return st;
 }
 
-/* val = S Z S, row-major, with scale 1 for a row that has none. */
+/* val = S Z S, row-major; rows without a scale (l->scale is 0) have s_i = 1. */
 static void store(const amg_level *l, const sps_small *Z, double *val)
 {
     for (int64_t i = 0; i < l->n; i++)
@@ -237,7 +237,8 @@ fail:
     return st;
 }
 
-/* Computes m->inverse on the host, and stores it in the place of l. */
+/* Computes m->inverse on the host, from a copy of l there, and stores it in the
+ * place of l. */
 static sps_status invert_singular(amg *m, const amg_level *l)
 {
     sps_context *ctx = m->super.ctx;

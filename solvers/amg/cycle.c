@@ -56,8 +56,8 @@
                                 precision */
 #define TINY 1e-30
 
-/* Roots of 1 - x p_d(x) for L = 1, the largest first, computed from the weights
- * of Lottes' table 1. */
+/* Roots of 1 - x p_d(x) for L = 1, the largest first; row d of the array is for
+ * degree d.  Computed from the weights of Lottes' table 1. */
 static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
     { 0 },
     { 0.666666666666667 },
@@ -67,8 +67,9 @@ static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
       0.0895235543024204 },
 };
 
-/* Sets the roots of a coarsest level: largest and smallest in turn, so that
- * intermediate results stay small. */
+/* Sets the roots of the polynomial on a coarsest level without a dense inverse:
+ * the largest and the smallest in turn, so that intermediate results stay
+ * small. */
 static void set_last_roots(amg_level *l)
 {
     enum { D = AMG_LAST_DEGREE };
@@ -152,7 +153,8 @@ static size_t bytes_of(const sps_csr *S)
     return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
 }
 
-/* Makes the values of *S in device memory. */
+/* Computes the values of *S, those of T with these factors, in device
+ * memory. */
 static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
                                sps_csr *S)
 {
@@ -169,7 +171,8 @@ fail:
     return st;
 }
 
-/* *S = T with these factors; its values are in new memory of T's place. */
+/* Sets *S to T with these factors: it shares the pattern of T, and its values
+ * are in new memory in the place of T. */
 static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
                          sps_csr *S)
 {
@@ -245,8 +248,8 @@ static sps_status new_block(const amg *m, int64_t n, sps_block **X_p)
                              m->floats ? SPS_F32 : SPS_F64, X_p);
 }
 
-/* Sets m->unit; returns SPS_EUNFIT if the diagonal entries are too far
- * apart. */
+/* Sets m->unit, the exponent to which columns are scaled; returns SPS_EUNFIT if
+ * the diagonal entries are too far apart. */
 static sps_status set_unit(amg *m)
 {
     double most[2];
@@ -333,7 +336,7 @@ fail:
     return st;
 }
 
-/* Makes everything again in double precision. */
+/* Makes the operators and blocks of all levels again, in double precision. */
 static sps_status open_in_doubles(amg *m)
 {
     spsi_amg_close(m);
@@ -401,8 +404,8 @@ sps_status spsi_amg_refresh(amg *m)
 
 /* ---------------------------------------------------------------- the cycle */
 
-/* Performs steps i = from .. degree - 1; *now_p is the iterate, *next_p the
- * block for the next one. */
+/* Performs the smoother's steps i = from .. degree - 1; *now_p is the iterate,
+ * *next_p the block for the next one. */
 static sps_status relax(const amg_level *l, const sps_block *U, int from,
                         sps_block **now_p, sps_block **next_p)
 {
@@ -422,7 +425,7 @@ fail:
     return st;
 }
 
-/* Performs all steps, starting from zero. */
+/* Performs all steps of the smoother, starting from z = 0. */
 static sps_status begin(const amg_level *l, const sps_block *U,
                         sps_block **now_p, sps_block **next_p)
 {

@@ -14,8 +14,9 @@
 
 /* ------------------------------------------------------------ own rows of A */
 
-/* Returns the column of an entry: in the operand of boundary rows (halo.h), or
- * an own row. */
+/* Returns the column in span.rows (amg.h) of an entry whose column is `col` in
+ * the operand of boundary rows (halo.h) if `at_edge`, or otherwise among own
+ * rows. */
 static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
 {
     const int64_t low = r->halo->low, at = col - low;
@@ -75,8 +76,8 @@ static void drop_list(sps_context *ctx, row_list *t)
     spsi_free(ctx, t->val);
 }
 
-/* Allocates the entries of rows whose lengths are known; row_at: first row for
- * neighbour i. */
+/* Allocates the entries of rows whose lengths are known; row_at[i]: first row
+ * that is exchanged with neighbour i. */
 static sps_status make_room(const sps_halo *h, const int64_t *row_at,
                             row_list *t)
 {
@@ -151,7 +152,8 @@ static void append(sps_csr *all, int64_t *row, const int32_t *col,
     all->rowptr[++*row] = at + count;
 }
 
-/* *all_p = the rows of P of low ghosts, own rows, and high ghosts. */
+/* *all_p = the rows of P that belong to ghosts of lower processes, to own rows,
+ * and to ghosts of higher processes, in this order. */
 static sps_status join(const sps_halo *h, const sps_csr *P, const amg_span *s,
                        const row_list *in, sps_csr **all_p)
 {
@@ -217,7 +219,9 @@ fail:
     return st;
 }
 
-/* *at_p = size + 1 values: where the items of each process begin. */
+/* Sets *at_p to size + 1 values: the index of the first item of each process if
+ * the items of all are stored one after another. own: number of items of this
+ * process. */
 static sps_status offsets(sps_context *ctx, int64_t own, double **at_p)
 {
     const int size = spsi_comm_size(ctx);

@@ -62,7 +62,8 @@ fail:
     return st;
 }
 
-/* *held_p = *made_p or, if *held_p exists already, only its values. */
+/* Moves *made_p to *held_p; if *held_p exists already, copies only the values
+ * to it. */
 static sps_status keep(sps_context *ctx, sps_csr **held_p, sps_csr **made_p)
 {
     if (*held_p) return take_values(ctx, *made_p, *held_p);

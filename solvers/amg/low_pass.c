@@ -135,7 +135,8 @@ fail:
     return st;
 }
 
-/* *V_p = Ritz vectors of the filtered columns. */
+/* Sets *V_p to at most k Ritz vectors of the filtered columns, those of the
+ * smallest Ritz values. */
 static sps_status ritz(pass *p, int k, sps_block **V_p)
 {
     sps_context *ctx = p->A->ctx;

@@ -49,8 +49,8 @@ fail:
     return st;
 }
 
-/* Copies a block in the context's place to columns first .. first+k-1 of
- * near. */
+/* Copies X, a block in the context's place, to columns first .. first + X->k -
+ * 1 of l->near. */
 static sps_status take_block(const amg *m, amg_level *l, int first,
                              const sps_block *X)
 {
@@ -93,7 +93,8 @@ fail:
     return st;
 }
 
-/* Fills columns with rigid motions from x, d coordinates for each node. */
+/* Fills the first columns of l->near with rigid body motions; x: d coordinates
+ * of each node. */
 static void fill_motions(amg_level *l, const double *x, int d,
                          spsi_coarse_box box)
 {
@@ -127,8 +128,10 @@ fail:
     return st;
 }
 
-/* Sets the rigid motions of the nodes.  They are not normalised: aggregates do
- * that.  sps_block_rigid_body describes what is wrong with coordinates. */
+/* Sets the rigid motions of the nodes.  They need not be normalised here: T has
+ * orthonormal columns on each aggregate (tentative.c).  If coordinates are not
+ * finite, sps_block_rigid_body is called, which fails with a message about
+ * them. */
 static sps_status take_motions(const amg *m, amg_level *l,
                                const sps_block *coords)
 {

@@ -17,8 +17,10 @@
 
 #include "driver/lanczos.h"
 
-#define MARGIN 1.1            /* factor on the estimate of the spectrum, */
-#define WIDE_SPECTRUM 3.5     /* and the bound for degree 3, as in levels.c */
+#define MARGIN 1.1            /* factor on the estimate of the largest
+                                 eigenvalue of D^-1 A */
+#define WIDE_SPECTRUM 3.5     /* bound of the spectrum above which the smoother
+                                 has degree 3 */
 
 /* ------------------------------------------------ selection of this type */
 
@@ -341,7 +343,8 @@ static void destroy(sps_precond *M)
 
 /* ---------------------------------------------------------------- the cycle */
 
-/* Performs steps i = from .. degree - 1 for the residual R. */
+/* Performs the smoother's steps i = from .. degree - 1 for A z = r, with the
+ * columns r of R; *now_p is the iterate, *next_p the block for the next one. */
 static sps_status relax(const over_ranks *w, const sps_block *R, int from,
                         sps_block **now_p, sps_block **next_p)
 {
@@ -363,7 +366,8 @@ fail:
     return st;
 }
 
-/* Returns the rows of process r in X, a block with the rows of all. */
+/* Returns the part of X that holds the rows of process r; X has the rows of all
+ * processes. */
 static sps_block rows_of(const over_ranks *w, const sps_block *X, int r)
 {
     sps_block own = *X;

@@ -13,7 +13,8 @@ typedef struct over_ranks {
     amg_span span;
     bool spread;              /* the next level is spread over processes as
                                  well */
-    sps_csr *rows;            /* if so, its own rows, with global columns */
+    sps_csr *rows;            /* if `spread`, this process's rows of A_c, with
+                                 global columns */
     sps_operator *coarse;     /* operator of A_c */
     sps_precond *below;       /* amg of A_c; NULL if no process has an
                                  aggregate */
@@ -24,8 +25,9 @@ typedef struct over_ranks {
     sps_block *first;         /* n x 1: D^-1 / root[0] */
     sps_block *other, *rest;  /* n x width */
     sps_block *all;           /* restricted residuals of all processes, or of
-                                 this one if `spread`, */
-    sps_block *x;             /* and the result of `below` for them */
+                                 this one if `spread` */
+    sps_block *x;             /* the result of `below` for the residuals in
+                                 `all` */
     int64_t *at;              /* size + 1 elements: first row of each process in
                                  `all` */
     sps_message *out, *in;    /* one message for each process */

@@ -29,9 +29,9 @@ static int64_t number(const sps_halo *h, int64_t j)
     return j < h->low + h->n ? h->first + j - h->low : h->ghost[j - h->n];
 }
 
-/* Writes own entries of row i to N from entry q on; b: rows of a node.
- * Couplings to the same unknown of nodes of other processes are added to the
- * diagonal. */
+/* Writes the entries of row i in own columns to N from entry q on; b: number of
+ * rows of a node.  Couplings to the same unknown of nodes of other processes
+ * are added to the diagonal. */
 static int64_t fill_row(const sps_halo *h, const sps_csr *rows, int64_t i,
                         int b, sps_csr *N, int64_t q)
 {
