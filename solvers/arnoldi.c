@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* arnoldi.c - see arnoldi.h. */
+/* arnoldi.c - block Arnoldi with deflation (formulas in arnoldi.h). */
 #include "solvers/arnoldi.h"
 
 #include <float.h>
@@ -154,8 +154,8 @@ fail:
     return st;
 }
 
-/* h += again, vectors of `rows` elements; returns the norm of the vector (h,
- * below). */
+/* h += again, both of `rows` elements; returns the norm of h with one more
+ * element, `below`, at its end. */
 static double add_column(double below, int rows, double *restrict h,
                          const double *restrict again)
 {

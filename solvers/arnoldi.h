@@ -47,10 +47,11 @@ sps_status spsi_arnoldi_start(sps_linear *s, sps_arnoldi *a, int first,
  * not finite, s->stop is set and nothing is appended. */
 sps_status spsi_arnoldi_extend(sps_linear *s, sps_arnoldi *a, sps_block *W,
                                sps_block *P);
-/* Called after a step: sets the residual norms, and sets s->renew if the cycle
- * is over because it is full, the space is invariant (rank 0), or the rounding
- * of a basis in single precision would affect the residual.  If an invariant
- * space does not contain the solution, A is singular. */
+/* Called after a step: sets the residual norms of the columns, and sets
+ * s->renew if the cycle is over because it is full, the space is invariant
+ * (rank 0), or the rounding of a basis in single precision would affect the
+ * residual.  If an invariant space does not contain the solution, A is
+ * singular. */
 void spsi_arnoldi_finish_step(sps_linear *s, const sps_arnoldi *a,
                               const sps_least_squares *q, int rank, bool full);
 

@@ -127,7 +127,7 @@ fail:
     return st;
 }
 
-/* W = A M V. */
+/* W = A M V, the product of the preconditioned matrix. */
 static sps_status multiply(sps_linear *s, const sps_block *V, sps_block *W)
 {
     const sps_block *z;
@@ -139,8 +139,8 @@ fail:
     return st;
 }
 
-/* value_c = x_c't_c; marks columns in which it is at rounding level as
- * broken. */
+/* value_c = x_c't_c, with the shadow vector t_c of column c; columns in which
+ * this product is at rounding level are marked as broken. */
 static sps_status shadow_dots(sps_linear *s, struct bicgstab *m,
                               const sps_block *x, double *value)
 {

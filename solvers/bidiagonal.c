@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bidiagonal.c - see bidiagonal.h. */
+/* bidiagonal.c - Golub-Kahan bidiagonalisation (formulas in bidiagonal.h). */
 #include "solvers/bidiagonal.h"
 
 #include <math.h>
@@ -45,7 +45,7 @@ static void note_not_finite(sps_linear *s, const double *norm)
             s->stop = SPS_STOP_NOT_FINITE;
 }
 
-/* nu = the norms of [U; low]. */
+/* g->nu = the norms of the columns of [U; low]. */
 static sps_status measure_u(sps_linear *s, spsi_bidiagonal *g)
 {
     sps_status st;

@@ -49,15 +49,16 @@ static inline const sps_block *spsi_bidiagonal_direction(
 {
     return g->scaled ? g->scaled : g->Z;
 }
-/* Starts from s->R, the residual of s->X. */
+/* Starts the bidiagonalisation from s->R, the residual of s->X. */
 sps_status spsi_bidiagonal_start(sps_linear *s, spsi_bidiagonal *g);
 /* Computes the next beta and u, then the next alpha and v.  s->stop is set if
  * one of them is not finite. */
 sps_status spsi_bidiagonal_step(sps_linear *s, spsi_bidiagonal *g);
-/* W = T / mu + W diag(c): the next direction in the units of x. */
+/* W = T diag(1 / mu) + W diag(c): the next directions, along which X is
+ * changed. */
 sps_status spsi_bidiagonal_turn(sps_linear *s, spsi_bidiagonal *g,
                                 const double *c, sps_block *W);
-/* X += W diag(c). */
+/* s->X += W diag(c). */
 sps_status spsi_bidiagonal_move(sps_linear *s, spsi_bidiagonal *g,
                                 const double *c, const sps_block *W);
 /* Permutes the columns of the state as the driver has reordered them, and with

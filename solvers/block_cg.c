@@ -70,9 +70,9 @@ struct block_cg {
     bool behind;        /* P, G, F and Q are those of the last step; the next
                            step first computes its own P */
     int why;            /* why the fused steps stopped: bits SPS_FUSED_... */
-    sps_basis *kept;    /* P of past steps in single precision, followed by that
-                           of this step; NULL if it does not fit or is not
-                           used */
+    sps_basis *kept;    /* P of past steps in single precision, followed by the
+                           P of this step; NULL if there is no memory for it or
+                           it is not used */
     sps_small *H;       /* the coefficients a of these steps, stacked by rows */
     int count;          /* number of kept steps that have not been added to X */
     bool floats;        /* P is kept: from the start until a residual rises */
@@ -162,7 +162,8 @@ static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
     return st;
 }
 
-/* Records the step X += P a, whose P is kept already, to be added later. */
+/* Records the coefficients a of the step X += P a, whose P is kept already:
+ * settle() adds it to X later. */
 static sps_status put_off(sps_linear *s, struct block_cg *m,
                           const sps_small *a)
 {

@@ -46,7 +46,7 @@ struct block_gcrodr {
     sps_block *U;        /* n x r, of which the first `kept` columns are used */
     sps_block *next;     /* n x r: scratch */
     sps_least_squares q; /* least-squares problem with H */
-    sps_small *B;        /* C'A M V: kept x columns of V */
+    sps_small *B;        /* C'A M V, with `kept` rows and the columns of V */
     sps_small *Y, *BY;   /* Y = solution of the least-squares problem */
     sps_small *CR;       /* C'R */
     sps_small *UU, *UV;  /* U'U, U'V */
@@ -172,7 +172,7 @@ fail:
     return st;
 }
 
-/* D = a U c + b D, U the recycled space. */
+/* D = a U c + b D, where U is the basis of the recycled space. */
 static sps_status add_kept(struct block_gcrodr *m, double a,
                            const sps_small *c, double b, sps_block *D)
 {

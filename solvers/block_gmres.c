@@ -30,7 +30,8 @@ struct block_gmres {
     sps_block *Z;        /* M V, with option flexible only */
     sps_least_squares q;
     sps_small *Y;
-    int m, j;            /* steps of a cycle, steps so far */
+    int m, j;            /* m: number of steps of a cycle; j: steps of this
+                            cycle so far */
 };
 
 static bool plain(const sps_linear *s)
@@ -98,7 +99,7 @@ static sps_status step(sps_linear *s, void *method)
     sps_block *P = s->work[0], *W = s->work[1];
     sps_status st = SPS_OK;
 
-    /* The residual is at rounding level. */
+    /* No column of P is left: the residual is at rounding level. */
     if (P->k == 0) {
         s->stop = SPS_STOP_BREAKDOWN;
         return st;

@@ -75,8 +75,8 @@ static bool make_row(const sps_csr *A, const sps_csr *G, int64_t i,
 typedef struct job {
     const sps_csr *A, *G;
     bool symmetric;
-    double *numbers, *v;     /* longest^2 elements per thread; the columns
-                                v_i */
+    double *numbers, *v;     /* numbers: longest^2 elements per thread; v: the
+                                columns v_i */
     int *pivots;             /* longest elements per thread */
     int64_t longest, lost;
 } job;

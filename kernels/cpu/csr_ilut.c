@@ -42,8 +42,8 @@ typedef struct factor {
 /* Work arrays of a row, 40 n bytes.  A name is an original column index, a
  * position its place in the permuted order. */
 typedef struct row {
-    int64_t i, first;         /* row number; rows before `first` are being
-                                 eliminated */
+    int64_t i, first;         /* i: row number; first: the rows before this one
+                                 are being eliminated */
     double norm, drop;
     double *w;                /* by name: the values of the row */
     int32_t *seen;            /* by name: 1 + the last row in which the name
@@ -53,9 +53,10 @@ typedef struct row {
     int64_t heap_size;
     int32_t *lower, *upper;   /* lower part by positions, upper part by names */
     double *low;              /* l_ik of the entries in lower */
-    int64_t lower_count, upper_count, loaded;   /* lengths of these lists;
-                                                   number of names in upper that
-                                                   come from b_i */
+    int64_t lower_count, upper_count, loaded;   /* lower_count, upper_count:
+                                                   lengths of these lists;
+                                                   loaded: number of names in
+                                                   upper that come from b_i */
 } row;
 
 typedef struct work {
@@ -64,7 +65,8 @@ typedef struct work {
     const sps_ilut_options *o;
     factor L, U;
     double *inverse;          /* 1 / u_kk */
-    int32_t *column, *place;  /* name at each position, position of each name */
+    int32_t *column, *place;  /* column: name at each position; place: position
+                                 of each name */
     row *rows;
     int batch;
     double *size;             /* work array for selecting the largest entries */
@@ -133,7 +135,7 @@ static void meet(const work *s, row *r, int32_t name)
     else r->upper[r->upper_count++] = name;
 }
 
-/* w = b_i. */
+/* Sets w to b_i, row i of the matrix. */
 static void load(const work *s, row *r)
 {
     double largest = 0;

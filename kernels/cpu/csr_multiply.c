@@ -31,8 +31,8 @@ typedef struct multiply_job {
                                         (csr_multiply_pattern.h); negative, for
                                         spsi_team_least */
     int64_t row;             /* first row of the batch */
-    int64_t bad;             /* first row whose columns are not the known
-                                ones */
+    int64_t bad;             /* first row whose columns are not those given in
+                                C */
     int64_t *count;          /* number of entries of each row of the batch */
     int32_t *col;            /* columns of the batch */
     void *val;               /* values of the batch */

@@ -67,15 +67,16 @@ typedef struct product_room {
     product_entry *table;     /* hash table; length a power of two, at least
                                  twice the number of products */
     int32_t *slot, *rank;
-    uint64_t *key, *spare;    /* (column - first) << 32 | its number in the
-                                 table */
+    uint64_t *key, *spare;    /* keys for sorting the columns of a row: (column
+                                 - first) << 32 | the column's number in the
+                                 table; spare: scratch */
     unsigned char *mark;      /* window: 1 where the row has an entry */
     void *sum;                /* window: sums, -0 between rows */
-    int64_t row, count;       /* the row described here, -2 before the first
-                                 one; its number of entries */
+    int64_t row, count;       /* row: the row described here, -2 before the
+                                 first one; count: its number of entries */
     product_span span;
     bool window;
-    const int32_t *col;       /* the columns of that row */
+    const int32_t *col;       /* the columns of row `row` */
 } product_room;
 
 void spsi_cpu_sort_keys(uint64_t *key, uint64_t *spare, int64_t n);

@@ -111,7 +111,8 @@ static int pass_norms(const sps_fused_cg *w, const double *squares)
 }
 
 /* Returns SPS_FUSED_CHECK if the driver must decide on convergence or
- * deflation, by the conditions of solve.c and columns.c; else 0. */
+ * deflation, by the same conditions as in lib/driver (solve.c, columns.c); else
+ * 0. */
 static int look(const sps_fused_cg *w)
 {
     int open = 0;
@@ -252,8 +253,8 @@ static bool suspect(const sps_fused_cg *w)
     return !(regular && w->r * trace <= w->condition * w->condition);
 }
 
-/* a = G^-1 C.  Returns 0, or the reason SPS_FUSED_... why that cannot be
- * done. */
+/* Computes the step lengths a = G^-1 C. Returns 0, or the reason SPS_FUSED_...
+ * why that cannot be done. */
 static int lengths(const sps_fused_cg *w)
 {
     const double *C = w->state->given ? w->C : w->S + w->k * w->k;

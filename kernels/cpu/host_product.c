@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host_product.c - common parts of the products of the host. */
+/* host_product.c - what the products of the host have in common: storing rows
+ * of Y, and dividing rows among threads. */
 #include "cpu/host_product.h"
 
 enum { PIECES = 16 };      /* pieces of rows per thread: enough to balance costs

@@ -16,7 +16,8 @@ typedef struct fill_job {
     sps_block *X;
     double value;
     uint64_t seed;
-    int64_t first;           /* number of row 0 of X, for the seed */
+    int64_t first;           /* number of X's row 0 in the whole block, which
+                                selects its random numbers */
 } fill_job;
 
 static void fill_rows(void *data, int64_t first, int64_t last)

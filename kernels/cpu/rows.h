@@ -153,7 +153,7 @@ void spsi_cpu_strip_axpby(int64_t m, int64_t k, double a, const double *x,
 void spsi_cpu_strip_gram(int64_t m, const double *x, int64_t ldx, int kx,
                          const double *y, int64_t ldy, int ky, double *C,
                          int64_t ldc);
-/* out[j] += sum of x_j y_j. */
+/* out[j] += the dot product of column j of x and of y, over m rows. */
 void spsi_cpu_strip_dots(int64_t m, const double *x, int64_t ldx,
                          const double *y, int64_t ldy, int k, double *out);
 /* y_j = a_j x_j + b_j y_j; if b is NULL, b_j = 0 and y is not read. */

@@ -95,8 +95,9 @@ sps_status spsi_amg_test(amg *m)
                 "matrix is not positive definite, or its near-null vectors are "
                 "not those that were given; use auto", m->super.rate);
     if (m->super.rate > SLOW)
-        spsi_note(ctx, "amg: a cycle leaves %.2f of the error; for a structure "
-                  "give the coordinates of its nodes, and compare auto",
+        spsi_note(ctx, "amg: a cycle leaves %.2f of the error; for elasticity "
+                  "give the coordinates of the nodes, and compare the time "
+                  "with preconditioner auto",
                   m->super.rate);
 fail:
     sps_block_destroy(&X);
@@ -280,8 +281,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     const sps_coarsening *device;
     sps_status st;
 
-    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
-                "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
+    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree=%d: "
+                "the smoother of amg supports 1 to %d, and 0 chooses the "
+                "degree", opt->degree,
                 AMG_DEGREE);
     SPS_REQUIRE(M->ctx, !M->A->local.far, SPS_EUNFIT, "amg: the matrix is in "
                 "host memory because the GPU has no room for it, and so none "

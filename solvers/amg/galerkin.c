@@ -243,8 +243,8 @@ sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s)
     s->first = (int64_t)at[spsi_comm_rank(A->ctx)];
     s->columns = (int64_t)at[spsi_comm_size(A->ctx)];
     SPS_REQUIRE(A->ctx, s->columns <= INT32_MAX, SPS_EUNFIT, "amg: the coarse "
-                "level of all processes has %lld rows, and each process has "
-                "all of them", (long long)s->columns);
+                "level of all processes has %lld rows; 2^31 - 1 are possible",
+                (long long)s->columns);
 fail:
     spsi_free(A->ctx, at);
     return st;
@@ -278,7 +278,8 @@ static sps_status complete(const sps_operator *A, const sps_csr *C, amg_span *s)
     SPS_TRY(offsets(ctx, C->nnz, &at));
     entries = (int64_t)at[spsi_comm_size(ctx)];
     SPS_REQUIRE(ctx, !s->coarse || s->coarse->nnz == entries, SPS_EBUG,
-                "amg: new values changed a pattern");
+                "amg: new values of A changed the pattern of P'A P, which must "
+                "not happen; please report it");
     if (!s->coarse)
         SPS_TRY(sps_csr_create(ctx, s->columns, s->columns, entries, SPS_F64,
                                &s->coarse));
@@ -301,7 +302,8 @@ static sps_status keep(sps_context *ctx, sps_csr **C_p, amg_span *s)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(ctx, !s->own || s->own->nnz == (*C_p)->nnz, SPS_EBUG, "amg: "
-                "new values changed a pattern");
+                "new values of A changed the pattern of P'A P, which must not "
+                "happen; please report it");
     sps_csr_destroy(ctx, &s->own);
     s->own = *C_p;
     *C_p = NULL;

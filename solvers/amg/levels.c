@@ -54,7 +54,8 @@ static sps_status take_values(sps_context *ctx, const sps_csr *from,
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(ctx, to->nnz == from->nnz, SPS_EBUG,
-                "amg: new values changed a pattern");
+                "amg: new values of A changed the pattern of a coarser level, "
+                "which must not happen; please report it");
     if (to->place != SPS_HOST) return spsi_csr_copy_values(ctx, from, to);
     if (to->nnz > 0)
         memcpy(to->val, from->val, (size_t)to->nnz * sizeof(double));
@@ -133,7 +134,9 @@ static sps_status make_products(amg *m, amg_level *l, const amg_tentative *t,
         SPS_TRY(try_products(m, l, t, false, made, &explodes));
     } else if (explodes) {
         SPS_TRY(spsi_fail(m->super.ctx, SPS_EBUG,
-                          "amg: new values changed a pattern"));
+                          "amg: products with new values of A take more "
+                          "operations than with the old ones, which must not "
+                          "happen; please report it"));
     }
 fail:
     return st;

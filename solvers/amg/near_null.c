@@ -183,8 +183,9 @@ sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
     sps_status st;
 
     if (m->inherited) return inherit(m, l);
-    SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg takes nodes of at "
-                "most %d rows, not %d", AMG_VECTORS, b);
+    SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg supports nodes of "
+                "at most %d rows, not %d: set option block_size",
+                AMG_VECTORS, b);
     if (filtered) SPS_TRY(spsi_amg_low_pass(M->A, b, &found));
     if (found) own = found->k;
     l->vectors = own + (given(M, basis, own) ? basis->k : 0);

@@ -216,8 +216,9 @@ static sps_status take_nodes(over_ranks *w, const sps_options *opt)
     w->fine.level[0].n = M->n;
     SPS_TRY(spsi_amg_near_null(&w->fine, &o, w->fine.level));
     SPS_TRY(agree(M->ctx, w->fine.level[0].vectors, &same));
-    SPS_REQUIRE(M->ctx, same, SPS_EUNFIT, "amg: coordinates or a basis of null "
-                "vectors fit the rows of some processes only");
+    SPS_REQUIRE(M->ctx, same, SPS_EUNFIT, "amg: the coordinates or the basis "
+                "of null vectors fit the rows of some processes, but not of "
+                "all: give them for the rows of each process");
 fail:
     return st;
 }
@@ -284,8 +285,9 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     over_ranks *w = (over_ranks *)M;
     sps_status st;
 
-    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree %d; the "
-                "smoother of amg has 1 to %d, and 0 for auto", opt->degree,
+    SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree=%d: "
+                "the smoother of amg supports 1 to %d, and 0 chooses the "
+                "degree", opt->degree,
                 AMG_DEGREE);
     w->fine.wanted_degree = opt->degree;
     w->fine.levels = 1;

@@ -27,7 +27,7 @@ static sps_status ops_linear(void *of, const sps_block *B, sps_block *X,
     return spsi_chain_linear(of, B, X, result);
 }
 
-/* The solver of the current step knows the null space. */
+/* Projects B by the solver of the current step, which has the null space. */
 static sps_status ops_project(void *of, sps_block *B)
 {
     const sps_chain *l = of;

@@ -82,7 +82,8 @@ static bool same_precond(const sps_chain *l, int at)
            a->droptol == b->droptol && a->fill == b->fill;
 }
 
-/* Returns the seconds that factors may take in this step, 0 if it has none. */
+/* Returns the seconds that the factors of step `at` may take; 0 if the step has
+ * no factors. */
 static double worth(const sps_chain *l, int at)
 {
     return strcmp(l->step[at].precond, "factor") ? 0
@@ -262,8 +263,8 @@ static sps_status first_step(sps_chain *l)
     return st;
 }
 
-/* Returns to the step that succeeded last.  If that can no longer be created, a
- * later one is, or the current one stays. */
+/* Returns to the step that succeeded last.  If its solver can no longer be
+ * created, a later step is taken, or else the current one is kept. */
 static sps_status reuse_last_good(sps_chain *l)
 {
     bool made = l->now && l->at == l->last_good;
@@ -453,9 +454,9 @@ fail:
     return st;
 }
 
-/* Returns whether no other step is tried: all columns have converged, no step
- * can do better (A has an entry that is not finite), the solve was stopped, or
- * a limit is reached. */
+/* Returns whether the solve ends without trying another step: all columns have
+ * converged, no step can do better (A has an entry that is not finite), the
+ * solve was stopped, or a limit is reached. */
 static bool finished(const sps_chain *l, const sps_result *r)
 {
     return worked(l) || l->stopped || spsi_agreed_cancel(l->ctx) || over(l) ||

@@ -13,9 +13,9 @@ typedef struct sps_step {
     const char *solver, *precond;
     double droptol, fill;     /* drop tolerance and fill limit of ilut; fill 0:
                                  the caller's options are used */
-    int grace, patience;      /* iterations before convergence is judged;
-                                 largest predicted number of iterations (0: no
-                                 limit) */
+    int grace, patience;      /* grace: iterations before convergence is judged;
+                                 patience: largest predicted number of
+                                 iterations (0: no limit) */
     double share;             /* fraction of the remaining time that the step
                                  may use */
     int definite;             /* 1: used only while A may be definite, -1: only
@@ -34,8 +34,10 @@ typedef struct sps_chain_traits {
                                  squared mean length */
     double dominated;         /* fraction of rows with |a_ii| >= the sum of the
                                  magnitudes of the other entries */
-    double near;              /* the same with |a_ii| >= 0.8 times that sum */
-    double strong;            /* the same with |a_ii| >= 1.5 times that sum */
+    double near;              /* fraction of rows with |a_ii| >= 0.8 times the
+                                 sum of the magnitudes of the other entries */
+    double strong;            /* fraction of rows with |a_ii| >= 1.5 times that
+                                 sum */
 } sps_chain_traits;
 
 typedef struct sps_chain {
@@ -85,11 +87,12 @@ typedef struct sps_chain {
                                  at the rounding of X */
     bool singular[SPS_BLOCK_MAX];   /* of each column: a step with factors has
                                  found a part of b outside the range of A */
-    bool factored, unfit;     /* factors were tried with these values, so later
-                                 steps with factors are no better; A cannot be
-                                 analysed */
-    bool slow, stopped;       /* this step was abandoned as too slow; the
-                                 caller's monitor has stopped the solve */
+    bool factored, unfit;     /* factored: factors were tried with these values,
+                                 so later steps with factors are no better;
+                                 unfit: A cannot be analysed */
+    bool slow, stopped;       /* slow: this step was abandoned as too slow;
+                                 stopped: the caller's monitor has stopped the
+                                 solve */
 } sps_chain;
 
 /* Examines A and creates the solver of the first step. */
@@ -106,7 +109,7 @@ sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p);
 const char *spsi_chain_method(const sps_chain *l, int at);
 const char *spsi_chain_name(const sps_chain *l, int at);
 
-/* chain_plan.c: examines A. */
+/* chain_plan.c: examines A and sets *o. */
 sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o);
 /* Replaces precision mixed by double where single precision is not faster. */
 void spsi_chain_precision(sps_chain *l, const sps_chain_traits *o);

@@ -58,7 +58,8 @@ typedef struct costs {
     double product;           /* a product A X with an epilogue */
     double step;              /* an iteration of block CG without a
                                  preconditioner */
-    double fused;             /* the same with a diagonal preconditioner */
+    double fused;             /* an iteration of block CG with a diagonal
+                                 preconditioner */
 } costs;
 
 static costs predict(const sps_chain *l)

@@ -18,7 +18,7 @@
 
 struct direct {
     double *take, *keep;      /* of k elements each: coefficients of T and X */
-    double *next;             /* norms of R */
+    double *next;             /* norms of the columns of R */
 };
 
 static sps_status setup(sps_linear *s, void *method)

@@ -23,11 +23,12 @@
 #define MANY 300
 #define NEARLY_ALL 0.9
 #define HUBS 1.6
-/* Reads and writes of a block per iteration, and the least seconds of an
- * iteration. */
+/* PASSES: reads and writes of a block in an iteration.  LEAST: least time of an
+ * iteration in seconds. */
 #define PASSES 12
 #define LEAST 4e-5
-/* Bytes/s of a host, whatever its number of threads. */
+/* Bytes per second that a host is assumed to move, whatever its number of
+ * threads. */
 #define HOST_RATE 1e10
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */

@@ -63,17 +63,17 @@ enum { FACTOR_ROWS = 100 };
  * SMALL_ROWS: largest number of rows per column for which a block Krylov space
  * is used on the host. */
 enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
-/* Where single precision is faster on a GPU, as measured (doc/benchmarks.md).
- * An iteration moves little more than half of the bytes.  With 16 columns it is
- * 1.3 to 1.6 times as fast for blocks of at least LARGE_BLOCK elements, or MANY
- * times that where rows have more than FEW_ENTRIES entries, since the product
- * gains less there.  The gain of a solve depends on the additional iterations
- * of block CG: 5 to 10 % on grids, whose rows are nearly diagonally dominant
- * (|a_ii| >= NEAR times the sum of the other magnitudes, in a fraction
- * MOST_ROWS of the rows), but 30 to 200 % on vector problems, shells and
- * plates, whose rows are not.  A row longer than LONGER times the mean is
- * typical of graphs, where the product is bound by gathers: there a solve is
- * 0.65 times as fast as in double precision. */
+/* Limits within which single precision is faster on a GPU, as measured
+ * (doc/benchmarks.md).  An iteration moves little more than half of the bytes.
+ * With 16 columns it is 1.3 to 1.6 times as fast for blocks of at least
+ * LARGE_BLOCK elements, or MANY times that where rows have more than
+ * FEW_ENTRIES entries, since the product gains less there.  The gain of a solve
+ * depends on the additional iterations of block CG: 5 to 10 % on grids, whose
+ * rows are nearly diagonally dominant (|a_ii| >= NEAR times the sum of the
+ * other magnitudes, in a fraction MOST_ROWS of the rows), but 30 to 200 % on
+ * vector problems, shells and plates, whose rows are not.  A row longer than
+ * LONGER times the mean is typical of graphs, where the product is bound by
+ * gathers: there a solve is 0.65 times as fast as in double precision. */
 #define LARGE_BLOCK ((int64_t)1 << 22)
 #define FEW_ENTRIES 10
 #define MANY 8
@@ -84,7 +84,8 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 /* Smallest fraction of diagonally dominant rows with which jacobi is tried on a
  * GPU. */
 #define DOMINATED 0.9
-/* Bytes/s of a host, as in chain_factors.c. */
+/* Bytes per second that a host is assumed to move, whatever its number of
+ * threads (the same as in chain_factors.c). */
 #define HOST_RATE 1e10
 /* Constants of add_early and add_short. */
 enum { TRIAL = 2, QUICK = 30, FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8 };
@@ -233,7 +234,7 @@ static bool trial_is_short(const sps_chain *l)
            0.5 * spsi_direct_analysis_seconds(l->A);
 }
 
-/* Adds ilut with almost no dropping, where rows are short. */
+/* Adds a step with ilut and almost no dropping, if rows are short. */
 static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
                       int64_t most)
 {

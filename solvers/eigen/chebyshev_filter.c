@@ -61,7 +61,8 @@ static sps_status setup(sps_eigen *e, void *method)
     f->space = &e->space;
     f->wanted = &e->wanted;
     f->folds = e->wanted.nearest;
-    /* The default degree of a preconditioner would be too low for a filter. */
+    /* Option degree up to 4 is meant for preconditioners, and is too low for a
+     * filter. */
     f->degree = e->opt.degree > 4 ? e->opt.degree
                                   : f->folds ? FOLDED_DEGREE : DEGREE;
     SPS_TRY(SPS_OWN(&e->own, e->space.width, &f->w));

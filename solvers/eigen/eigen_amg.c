@@ -14,12 +14,15 @@
 #include "driver/hardness.h"
 
 /* Number of rows below which nearly complete factors are cheap, and more
- * reliable.  KNOWN and KNOWN_BLOCKS: see chain_amg.c. */
+ * reliable.  KNOWN, KNOWN_BLOCKS: smallest fraction of rows that nearly
+ * annihilate the constants (hardness.h) with which multigrid is used, for nodes
+ * of one unknown and of several. */
 #define FEW_ROWS 5000
 #define KNOWN 0.9
 #define KNOWN_BLOCKS 0.65
-/* Condition below which polynomials of low degree are as good.  SLOW_RATE:
- * largest fraction of the error that a cycle may leave. */
+/* EASY: condition below which polynomials of low degree are as good as
+ * multigrid.  SLOW_RATE: largest fraction of the error that a cycle may
+ * leave. */
 #define EASY 100
 #define SLOW_RATE 0.9
 

@@ -110,7 +110,8 @@ static sps_status below_by_factors(const sps_pencil *p, double t, int *count)
                 "than %d s", d->facts.flops, SECONDS);
     SPS_TRY(spsi_direct_factor(d, 0));
     SPS_REQUIRE(p->ctx, !d->found.zero, SPS_EUNFIT, "verify-count: A - t M has "
-                "pivots that are zero up to rounding");
+                "pivots that are zero up to rounding, so t may be an "
+                "eigenvalue; eigenvalues below t cannot be counted");
     *count = (int)d->found.negative;
 fail:
     spsi_direct_destroy(&d);
@@ -223,7 +224,7 @@ sps_status spsi_eigen_count_reserve(sps_eigen *e)
 {
     sps_status st = SPS_OK;
     sps_small *A = NULL, *M = NULL;
-    /* Work memory of dsytrf, and columns of the identity. */
+    /* Work memory of LAPACK's dsytrf; also holds columns of the identity. */
     double *work = NULL;
     int n = (int)e->pencil.n;
 

@@ -12,8 +12,9 @@
 #include "core/comm.h"
 
 #define ROWS 512       /* largest number of rows for which auto always uses
-                          it */
-#define MOST 8000      /* the same if more than n / SHARE pairs are wanted */
+                          LAPACK */
+#define MOST 8000      /* largest number of rows for which auto uses LAPACK if
+                          more than n / SHARE pairs are wanted */
 #define SHARE 5
 #define RATE 1e8       /* n^3 per second; LAPACK cannot be interrupted */
 
@@ -208,13 +209,13 @@ fail:
     return st;
 }
 
-/* LAPACK's error is eps times the largest eigenvalue, and its vectors are
- * M-orthonormal to eps times the condition of M.  Where that is too much, one
- * step of perturbation theory makes small eigenvalues accurate (Ogita and
- * Aishima, Japan J. Indust. Appl. Math. 35, 2018), and another
- * orthogonalisation the vectors, with 4 n^2 + 2 n k operations for each pair.
- * (A second step would divide by gaps of LAPACK's eigenvalues, which are not
- * accurate enough.) */
+/* Improves the pairs of LAPACK.  Their error is eps times the largest
+ * eigenvalue, and their vectors are M-orthonormal to eps times the condition of
+ * M.  Where that is too much, one step of perturbation theory makes small
+ * eigenvalues accurate (Ogita and Aishima, Japan J. Indust. Appl. Math. 35,
+ * 2018), and another orthogonalisation makes the vectors so, with 4 n^2 + 2 n k
+ * operations for each pair.  (A second step would divide by gaps of LAPACK's
+ * eigenvalues, which are not accurate enough.) */
 static sps_status improve(sps_eigen *e, const struct dense *d,
                           const sps_small *V)
 {

@@ -21,8 +21,9 @@
 
 #define BACKWARD 1e-13   /* backward error of solves with A - sigma M */
 #define ENTRIES 8e7      /* largest number of entries of L, and of U */
-#define PLANE 3e8        /* the same where factors have little fill (counted as
-                            if all rows were as long as the longest) */
+#define PLANE 3e8        /* largest number of entries where factors have little
+                            fill (counted as if all rows were as long as the
+                            longest) */
 
 #define FEWEST 200       /* smallest number of rows for sparse direct factors */
 #define SECONDS 60       /* largest predicted seconds of their computation */
@@ -50,15 +51,18 @@ static sps_status by_factors(sps_transform *t, double least,
     SPS_TRY(spsi_direct_analyse(t->shifted, spsi_direct_operations(SECONDS),
                                 &d));
     SPS_REQUIRE(ctx, spsi_direct_factor_seconds(d) <= SECONDS, SPS_EUNFIT,
-                "factors of A - sigma M would take %.2g s; the limit is %d s",
+                "factors of A - sigma M are predicted to take %.2g s; at most "
+                "%d s are allowed",
                 spsi_direct_factor_seconds(d), SECONDS);
     SPS_REQUIRE(ctx, d->facts.flops >= least * (double)d->facts.entries,
-                SPS_EUNFIT, "factors of A - sigma M have few operations");
+                SPS_EUNFIT, "factors of A - sigma M have few operations "
+                "per entry: ilut is faster");
     spsi_direct_keep(d);
     d = NULL;
     SPS_TRY(sps_precond_create(t->shifted, t->space->width, o, &t->factors));
     SPS_REQUIRE(ctx, !t->factors->zero_pivots, SPS_EUNFIT, "A - sigma M has "
-                "pivots that are zero to rounding");
+                "pivots that are zero up to rounding: sigma may be an "
+                "eigenvalue");
     SPS_TRY(make_solver(t, o));
 fail:
     spsi_deadline_end(ctx, before);

@@ -255,7 +255,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(M->ctx, opt->degree >= 0 && opt->degree <= MOST, SPS_EINVAL,
-                "degree %d; 1 to %d are possible, and 0 for auto", opt->degree,
+                "chebyshev: degree=%d; 1 to %d are possible, and 0 chooses the "
+                "degree", opt->degree,
                 MOST);
     m->automatic = opt->degree == 0;
     m->degree = opt->degree;
