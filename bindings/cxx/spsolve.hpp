@@ -21,7 +21,8 @@
  * - A context, with all that was made from it, may be used by one thread at a
  *   time; cancel() from any.
  *
- * c() of a handle is that of spsolve.h, for what is not here.
+ * c() of an object returns its handle of spsolve.h, for calls that have no
+ * function here.
  */
 #ifndef SPSOLVE_HPP
 #define SPSOLVE_HPP
@@ -85,7 +86,7 @@ class error : public std::runtime_error {
 
 namespace detail {
 
-/** The context, and what a function of the caller has thrown. */
+/** The context, and the exception that a function of the caller has thrown. */
 struct core {
     sps_context *ctx = nullptr;
     std::exception_ptr thrown;
@@ -140,8 +141,8 @@ inline void require(bool right, const char *what)
 
 }  // namespace detail
 
-/** Of blocks, matrices and solvers, with one place: SPS_HOST, SPS_CUDA, or
- *  SPS_AUTO for a GPU if there is one. */
+/** The context of blocks, matrices and solvers.  Its place is SPS_HOST,
+ *  SPS_CUDA, or SPS_AUTO for a GPU if there is one. */
 class context {
   public:
     explicit context(sps_place place = SPS_AUTO) { create(place, nullptr); }
@@ -185,7 +186,7 @@ class context {
     detail::core_ptr core_;
 };
 
-/** Options by name, in the words of sps_options_parse. */
+/** Options, set by name; names and values as in sps_options_parse. */
 class options : public detail::handle<sps_options> {
   public:
     explicit options(const context &ctx) : handle(ctx.owner())
@@ -229,14 +230,16 @@ class options : public detail::handle<sps_options> {
         check(sps_options_get(core_->ctx, c(), name, text, sizeof text));
         return text;
     }
-    /** "nullspace_basis", "coords" or "constraints"; X is kept alive. */
+    /** Sets an option that is a block: name is "nullspace_basis", "coords" or
+     *  "constraints".  X is kept alive. */
     template <class B> options &set_block(const char *name, const B &X) &
     {
         check(sps_options_set_block(core_->ctx, c(), name, X.c()));
         kept_.push_back(X.shared());
         return *this;
     }
-    /** f(progress) after every iteration; false ends the solve. */
+    /** Sets f as the monitor: f(progress) is called after every iteration and
+     *  ends the solve by returning false. */
     options &monitor(std::function<bool(const sps_progress &)> f) &
     {
         std::shared_ptr<watcher> w = std::make_shared<watcher>();
@@ -247,7 +250,8 @@ class options : public detail::handle<sps_options> {
         kept_.push_back(w);
         return *this;
     }
-    /** What has to live as long as a solver with these options. */
+    /** Returns the objects that must live as long as a solver with these
+     *  options. */
     std::vector<std::shared_ptr<void>> kept() const
     {
         std::vector<std::shared_ptr<void>> all(kept_);
@@ -276,7 +280,8 @@ class options : public detail::handle<sps_options> {
 /** A sparse matrix by rows, 0-based. */
 class matrix : public detail::handle<sps_csr> {
   public:
-    /** A copy of the arrays in host memory; offsets of any integers. */
+    /** Makes a matrix from a copy of arrays in host memory; the offsets may be
+     *  integers of any type. */
     template <class Offsets>
     static matrix copy(const context &ctx, std::int64_t nrow,
                        std::int64_t ncol, const Offsets &rowptr,
@@ -285,7 +290,8 @@ class matrix : public detail::handle<sps_csr> {
         std::vector<std::int64_t> wide(std::begin(rowptr), std::end(rowptr));
         return wrap(ctx, nrow, ncol, wide, col, val, SPS_COPY);
     }
-    /** The caller's arrays in host memory, which outlive the matrix. */
+    /** Makes a matrix that uses the caller's arrays in host memory, which must
+     *  outlive it. */
     static matrix borrow(const context &ctx, std::int64_t nrow,
                          std::int64_t ncol, span<const std::int64_t> rowptr,
                          span<const std::int32_t> col, span<const double> val)
@@ -299,7 +305,7 @@ class matrix : public detail::handle<sps_csr> {
                                         nullptr, &A));
         return matrix(ctx.owner(), A);
     }
-    /** Takes a csr of this context. */
+    /** Makes a matrix that owns A, a csr of this context. */
     static matrix adopt(const context &ctx, sps_csr *A)
     {
         return matrix(ctx.owner(), A);
@@ -308,7 +314,7 @@ class matrix : public detail::handle<sps_csr> {
     {
         check(sps_csr_write(core_->ctx, path.c_str(), c(), symmetric));
     }
-    /** SPS_SYMMETRIC, SPS_SPD: what the caller knows. */
+    /** Declares properties that the caller knows: SPS_SYMMETRIC, SPS_SPD. */
     matrix &declare(unsigned props)
     {
         c()->props |= props;
@@ -344,7 +350,7 @@ class matrix : public detail::handle<sps_csr> {
     }
 };
 
-/** n x k numbers in the context's place. */
+/** A block: n x k doubles in the context's place. */
 class block : public detail::handle<sps_block> {
   public:
     block(const context &ctx, std::int64_t n, int k) : handle(ctx.owner())
@@ -353,14 +359,16 @@ class block : public detail::handle<sps_block> {
         check(sps_block_create(core_->ctx, n, k, &X));
         own(X, sps_block_destroy);
     }
-    /** A copy of n x k numbers in host memory, one row after the other. */
+    /** Makes a block from a copy of n x k numbers in host memory, in the given
+     *  order: row after row, unless the caller says otherwise. */
     block(const context &ctx, std::int64_t n, int k, span<const double> from,
           sps_order order = SPS_ROW_MAJOR)
         : block(ctx, n, k)
     {
         set(from, order);
     }
-    /** The caller's memory in the context's place, row-major. */
+    /** Makes a block that uses the caller's memory in the context's place,
+     *  row-major with the row stride ld. */
     static block wrap(const context &ctx, std::int64_t n, int k, double *data,
                       std::int64_t ld)
     {
@@ -399,7 +407,8 @@ class block : public detail::handle<sps_block> {
         check(sps_block_random(c(), seed));
         return *this;
     }
-    /** Row i, where it is: of a block on a GPU an address there. */
+    /** Returns row i in the block's memory; for a block on a GPU that is device
+     *  memory. */
     span<double> row(std::int64_t i) const
     {
         std::int64_t ld = 0;
@@ -482,7 +491,7 @@ struct called {
 
 class linear_operator : public detail::handle<sps_operator> {
   public:
-    /** Planned for blocks of `width` columns. */
+    /** Makes the operator of A, planned for blocks of `width` columns. */
     linear_operator(const matrix &A, int width) : handle(A.owner())
     {
         create(A, width, nullptr, {});
@@ -492,7 +501,8 @@ class linear_operator : public detail::handle<sps_operator> {
     {
         create(A, width, o.c(), o.kept());
     }
-    /** n x n, a function; props: SPS_SYMMETRIC | SPS_SPD if it is. */
+    /** Makes an n x n operator from a function f; props: SPS_SYMMETRIC and
+     *  SPS_SPD if the operator has these properties, else 0. */
     linear_operator(const context &ctx, std::int64_t n, product_function f,
                     unsigned props = 0)
         : handle(ctx.owner())
@@ -507,7 +517,8 @@ class linear_operator : public detail::handle<sps_operator> {
     {
         check(sps_operator_apply(c(), alpha, X.c(), beta, Y.c()));
     }
-    /** New values for the same pattern, in host memory. */
+    /** Replaces the values of the matrix; the pattern stays.  values: host
+     *  memory, in the order of the entries. */
     void set_values(span<const double> values)
     {
         detail::require(values.size() == entries_,
@@ -557,7 +568,7 @@ class preconditioner : public detail::handle<sps_precond> {
     std::string name() const { return sps_precond_name(c()); }
 };
 
-/** A copy of sps_result. */
+/** The result of a solve: a copy of sps_result. */
 struct result {
     sps_stop stop = SPS_STOP_RUNNING;
     int iterations = 0;
@@ -570,7 +581,8 @@ struct result {
     std::string reason() const { return sps_stop_string(stop); }
 };
 
-/** A copy of sps_eigen_result; lambda in the order of option `which`. */
+/** The result of an eigensolver: a copy of sps_eigen_result; lambda is in the
+ *  order of option `which`. */
 struct eigen_result {
     sps_stop stop = SPS_STOP_RUNNING;
     int iterations = 0;
@@ -584,7 +596,7 @@ struct eigen_result {
     std::string reason() const { return sps_stop_string(stop); }
 };
 
-/** A X = B for k right-hand sides. */
+/** A solver of A X = B for k right-hand sides. */
 class solver : public detail::handle<sps_solver> {
   public:
     solver(const linear_operator &A, int k) : handle(A.owner())
@@ -604,7 +616,8 @@ class solver : public detail::handle<sps_solver> {
         parents.push_back(M.shared());
         create(A, M.c(), k, o.c(), std::move(parents));
     }
-    /** X has the guess, and receives the best iterates. */
+    /** Solves A X = B.  X contains the guess, and receives the best
+     *  iterates. */
     result solve(const block &B, block &X)
     {
         sps_result r = sps_result();
@@ -635,7 +648,7 @@ class solver : public detail::handle<sps_solver> {
     }
 };
 
-/** A x = lambda x, or A x = lambda M x. */
+/** A solver of A x = lambda x, or A x = lambda M x. */
 class eigensolver : public detail::handle<sps_solver> {
   public:
     eigensolver(const linear_operator &A, int count, const options &o)
@@ -649,14 +662,15 @@ class eigensolver : public detail::handle<sps_solver> {
     {
         create(A, M.c(), nullptr, count, o, { M.shared() });
     }
-    /** T approximates the inverse of A. */
+    /** T is a preconditioner, which approximates the inverse of A. */
     eigensolver(const linear_operator &A, const preconditioner &T, int count,
                 const options &o)
         : handle(A.owner())
     {
         create(A, nullptr, T.c(), count, o, { T.shared() });
     }
-    /** X (n x count) has the guess, and receives the eigenvectors. */
+    /** Computes eigenpairs.  X (n x count) contains the guess, and receives the
+     *  eigenvectors. */
     eigen_result solve(block &X)
     {
         sps_eigen_result r = sps_eigen_result();

@@ -33,19 +33,25 @@ typedef PetscOptionItems *Items;
 
 PETSC_EXTERN PetscErrorCode PetscSpsolveRegister(void);
 
-/* What a KSP and a PC have in common. */
+/* The data that a KSP and a PC of type spsolve have in common. */
 typedef struct {
     sps_context *ctx;
-    sps_comm *comm;          /* of several processes */
+    sps_comm *comm;          /* communicator of the library, if there are
+                                several processes */
     MPI_Comm mpi;
-    char *options;           /* as sps_options_parse takes them */
-    Mat mat;                 /* not owned */
-    PetscObjectState pattern; /* nonzero state of the operator */
-    PetscObjectState values; /* and state */
+    char *options;           /* options of the library, in the syntax of
+                                sps_options_parse */
+    Mat mat;                 /* PETSc's matrix; not owned */
+    PetscObjectState pattern; /* PETSc's nonzero state of the matrix for which
+                                 the operator was made */
+    PetscObjectState values; /* PETSc's object state of that matrix, which
+                                changes with its values */
     sps_csr *A;
     sps_operator *op;
-    Vec in, out;             /* of functions: columns of blocks */
-    PC pc;                   /* function that is the preconditioner, or NULL */
+    Vec in, out;             /* vectors in which a column of a block is given to
+                                PETSc's functions and received from them */
+    PC pc;                   /* PETSc's preconditioner, which the library's
+                                solver calls, or NULL */
 } Core;
 
 typedef struct {
@@ -53,7 +59,8 @@ typedef struct {
     PetscBool use_pc;
     sps_precond *M;
     sps_solver *solver;
-    int k;                   /* for which the solver was made */
+    int k;                   /* number of columns for which the solver was
+                                made */
     PetscReal start;         /* norm of b, by which residuals are relative */
 } Solver;
 
@@ -124,7 +131,7 @@ static PetscErrorCode CoreDestroy(Core *c)
     PetscFunctionReturn(0);
 }
 
-/* A column of a block, which is row-major, into a Vec, or from it. */
+/* Copies column j of a row-major block: from `from` to v, or from v to `to`. */
 static PetscErrorCode Column(Vec v, const double *from, double *to, int64_t ld,
                              int64_t n, int j)
 {
@@ -175,8 +182,9 @@ static int precondition(double alpha, const double *R, int64_t ldr,
     return 0;
 }
 
-/* The csr of a sequential matrix, a copy, or its new values.  Arrays are taken
- * for reading: the state of the matrix, which SLEPc looks at, stays. */
+/* Copies a sequential matrix to the library's csr, or only its new values.
+ * PETSc's arrays are opened for reading only, so that the object state of the
+ * matrix, which SLEPc examines, does not change. */
 static PetscErrorCode TakeCsr(Core *c, Mat seq, const sps_options *o, int width)
 {
     const PetscInt *ia, *ja;
@@ -209,7 +217,8 @@ static PetscErrorCode TakeCsr(Core *c, Mat seq, const sps_options *o, int width)
     PetscFunctionReturn(0);
 }
 
-/* mat as a sequential AIJ matrix, or NULL; to be destroyed. */
+/* Sets *seq to mat as a sequential AIJ matrix, which the caller destroys, or to
+ * NULL if it cannot be converted. */
 static PetscErrorCode AsSequential(Mat mat, Mat *seq)
 {
     PetscBool same;
@@ -231,8 +240,9 @@ static PetscErrorCode AsSequential(Mat mat, Mat *seq)
     PetscFunctionReturn(0);
 }
 
-/* What has become of the operator since it was made: it is mat's (same), with
- * other values (changed), or it must be made anew. */
+/* Compares the operator with mat: *same is set if it was made from mat with its
+ * present pattern, *changed if the values of mat have changed since.  If not
+ * *same, the operator must be made again. */
 static PetscErrorCode Compare(Core *c, Mat mat, PetscBool *same,
                               PetscBool *changed)
 {
@@ -272,7 +282,8 @@ static PetscErrorCode CoreOperator(Core *c, Mat mat, const sps_options *o,
     PetscFunctionReturn(0);
 }
 
-/* Options of the library by the names of its table; text is what was given. */
+/* Reads the library's options, by the names in its table of options, into
+ * c->options. */
 static PetscErrorCode CoreFromOptions(Core *c, const char *kind,
                                       Items PetscOptionsObject)
 {
@@ -358,8 +369,9 @@ static PetscErrorCode KSPSetUp_Spsolve(KSP ksp)
     PetscFunctionReturn(0);
 }
 
-/* The solver for k columns.  PETSc's set-up is not called for a matrix whose
- * values have changed without KSPSetOperators. */
+/* Makes the solver ready for k columns.  PETSc does not call the set-up if
+ * values of the matrix have changed without KSPSetOperators, so changes are
+ * looked for here. */
 static PetscErrorCode Ready(KSP ksp, int k)
 {
     Solver *s = ksp->data;
@@ -408,7 +420,8 @@ static KSPConvergedReason ReasonOf(sps_stop stop)
     }
 }
 
-/* norm: the largest ||b||, to which residuals are relative. */
+/* Solves A X = B. norm: the largest ||b||, by which relative residuals are
+ * multiplied for PETSc's monitors. */
 static PetscErrorCode Run(KSP ksp, sps_block *B, sps_block *X, PetscReal norm)
 {
     Solver *s = ksp->data;
@@ -454,7 +467,8 @@ static PetscErrorCode KSPSolve_Spsolve(KSP ksp)
     PetscFunctionReturn(0);
 }
 
-/* Blocks between the layouts: PETSc's dense matrices are column-major. */
+/* Solves for k columns, and copies B and X between the layouts: PETSc's dense
+ * matrices are column-major, the library's blocks row-major. */
 static PetscErrorCode SolveBlock(KSP ksp, Mat B, Mat X, int k, PetscReal norm)
 {
     Solver *s = ksp->data;

@@ -298,7 +298,8 @@ static sps_status compare_doubles(bench_trial *t, double roundoff,
     return st;
 }
 
-/* *worst = the same for single precision, computed on the host. */
+/* *worst = max |right - out| / bound for results in single precision, computed
+ * on the host. */
 static sps_status compare_floats(bench_trial *t, double roundoff,
                                  double *worst)
 {

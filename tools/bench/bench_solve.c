@@ -116,7 +116,7 @@ static sps_status one(bench *b, const char *name, int k, int *wrong)
     if (st == SPS_OK)
         st = sps_block_random(s.B, 1);
     for (int i = 0; i < 2 && st == SPS_OK; i++) {
-        /* The initial guess is zero. */
+        /* A new block is zero, so the initial guess is zero. */
         st = sps_block_create(b->ctx, b->A->nrow, k, &s.X);
         if (st == SPS_OK)
             st = run(&s, when[i]);

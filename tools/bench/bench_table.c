@@ -16,13 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A choice within this factor of the best counts as right. */
+/* A choice of "auto" whose time is at most this factor times the best counts as
+ * right. */
 static const double NEAR = 1.1;
 
 typedef struct mean {
     const sps_kernel *kernel;
     int ratios, fractions;
-    double ratio, fraction;           /* sums of logarithms */
+    double ratio, fraction;           /* sums of the logarithms of `ratio` and
+                                         of the fraction of the lower bound */
 } mean;
 
 /* The kernel that auto chose at one width, and the fastest ones. */
@@ -194,7 +196,8 @@ static void print_row(bench_table *table, const bench_trial *t,
     add_mean(table, row, ratio, fraction);
 }
 
-/* Returns the fastest correct row, among auto's candidates or among all in full
+/* Returns the fastest row whose result is correct: with `bidders` among the
+ * kernels that "auto" may choose, otherwise among all kernels of full
  * precision. */
 static const bench_row *fastest(const bench_row *rows, int count, bool bidders)
 {

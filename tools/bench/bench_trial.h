@@ -19,7 +19,8 @@
 typedef struct bench_trial {
     bench *b;
     sps_context *ctx;
-    sps_problem p;                /* the request, as an operator makes it */
+    sps_problem p;                /* the product for which kernels are planned,
+                                     described as an operator does it */
     bool sddmm;
     sps_plan *plan;               /* plan of the current kernel */
     void *values;                 /* a copy of A's values on the device */

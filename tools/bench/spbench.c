@@ -16,8 +16,8 @@ typedef struct job {
     bench b;
     gen_spec spec;
     bool generated, solve, blocks, cliff;
-    const char *op, *precision;   /* those of the single run that is made
-                                     without -run */
+    const char *op, *precision;   /* operation and precision of the only run, if
+                                     there is no -run */
     const char *widths;
     const char *file, *command;
     sps_place place;

@@ -47,8 +47,8 @@ typedef struct cli_values {
     uint64_t seed, max_bytes, max_device_bytes;
     bool lenient, strict, allow_nonfinite, laplacian;
     bool explain, dry_run, quiet, list, version;
-    bool given[CLI_MOST];        /* set by the user; indexed by
-                                    cli_option.number */
+    bool given[CLI_MOST];        /* whether the user has set the option; indexed
+                                    by cli_option.number */
     /* derived from the options: */
     sps_place place;
     int ordinal;                 /* number of the GPU */
@@ -113,8 +113,8 @@ const char *cli_text(const cli_option *o, const cli_values *v, char *text,
                      size_t size);
 /* Returns word number i of the choices of o, or NULL after the last. */
 const char *cli_choice(const cli_option *o, int i, char *word, size_t size);
-/* Returns our equivalent for the name of an option in another program, or
- * NULL. */
+/* Returns this command's equivalent of an option that another program has under
+ * this name, or NULL. */
 const char *cli_alias(const char *word);
 
 /* Formats a text into error and returns EXIT_USAGE. */

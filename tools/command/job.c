@@ -135,7 +135,8 @@ static int known_kernel(job *j)
     if (strcmp(asked, "auto") == 0) return 0;
     if (strcmp(asked, "measure") == 0) return 0;
     for (int i = 0; (name = sps_list(j->ctx, kind, i)); i++) {
-        /* Such a kernel computes no product A X. */
+        /* Kernels of SDDMM do not compute a product A X, so -kernel cannot
+         * choose them. */
         if (strncmp(name, "sddmm.", 6) == 0) continue;
         if (strcmp(name, asked) == 0) return 0;
         if (spsi_nearer(asked, name, &limit)) near = name;
@@ -226,7 +227,8 @@ int job_set_up(job *j)
     o.max_seconds = job_seconds_left(j);
     if (st == SPS_OK)
         st = sps_solver_create(j->op, NULL, j->k, &o, &j->solver);
-    /* A random B is made consistent. */
+    /* A random B is projected onto the range of A, so that A X = B has a
+     * solution. */
     if (st == SPS_OK && !j->opt.file.B)
         st = sps_solver_project(j->solver, j->B);
     j->seconds.setup = job_now() - began;

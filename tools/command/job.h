@@ -24,7 +24,8 @@ typedef struct job {
                                     host */
         int64_t first, own;      /* first own row of A, and number of own
                                     rows */
-        bool peer;               /* only another process has failed */
+        bool peer;               /* the failure is that of another process, not
+                                    of this one */
         bool told;               /* processes_ready has told of a failure */
         char status[32];         /* status word of that failure */
     } many;                      /* for several processes; else NULL and 0 */
@@ -35,7 +36,8 @@ typedef struct job {
     sps_result result;           /* its arrays belong to solver */
     sps_eigen_result eigen;      /* result of -eigs; its arrays belong to
                                     solver */
-    bool solved;                 /* result is valid */
+    bool solved;                 /* the solve has ended, so that `result` is
+                                    valid */
     bool attempted;              /* X contains the best iterate, whether it
                                     converged or not */
 
@@ -86,7 +88,8 @@ int job_fail(job *j, int code, const char *status, const char *format, ...)
 /* Records a failure of the library with its text, and returns our exit code;
  * reading: it occurred while a file was read. */
 int job_failed(job *j, sps_status st, bool reading);
-/* The same for a call that was made in ctx, not in j->ctx. */
+/* Records a failure of the library, as job_failed does, for a call that was
+ * made in ctx and not in j->ctx. */
 int job_failed_in(job *j, const sps_context *ctx, sps_status st, bool reading);
 /* place.c: returns the place for the context; with -device auto it is predicted
  * from the sizes of the files. */
@@ -107,7 +110,7 @@ int job_read_csr(job *j, const char *path, sps_read_info *info, sps_csr **A_p);
 int job_read_mass(job *j, const char *path, sps_read_info *info);
 int job_read_block(job *j, const char *path, sps_block **X_p);
 int job_zeros(job *j, sps_block **X_p);
-/* job_eigen.c: the same steps for -eigs. */
+/* job_eigen.c: reading, set-up and solve for -eigs. */
 int eigen_read(job *j);
 sps_status eigen_set_up(job *j, sps_options *o);
 sps_status eigen_solve(job *j);
@@ -131,17 +134,19 @@ int processes_agree(job *j, int code);
 /* Makes j->ctx a context that includes all processes, in which A is read; the
  * one of this process alone becomes j->many.reader. */
 int processes_context(job *j);
-/* The context in which this process reads a file by itself. */
+/* Returns the context in which this process reads a file by itself. */
 sps_context *processes_reader(const job *j);
-/* Called when all have read A: checks that it can be divided, and takes note of
- * the own rows.  With one process it does nothing. */
+/* Called when all processes have read A: checks that its rows can be divided
+ * among them, and stores which rows this process has in j->many.  With one
+ * process it does nothing. */
 int processes_divide(job *j);
-/* Makes *own_p the own rows of a whole matrix.  With one process they are the
- * whole, and *A_p is NULL afterwards. */
+/* Sets *own_p to this process's rows of the whole matrix *A_p.  With one
+ * process these are all rows, and *A_p is NULL afterwards. */
 int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p);
-/* Writes X, of which each process has rows: as one file, each its part, or,
- * what they cannot write so, by process 0, which gathers the rows.  Returns
- * whether the file is complete; if not, process 0 has the reason in text. */
+/* Writes X, of which each process has some rows, to one file: each process
+ * writes its part, or, where that is not possible, process 0 gathers the rows
+ * and writes them.  Returns whether the file is complete; if not, process 0 has
+ * the reason in text. */
 bool processes_write(job *j, char *text, size_t size);
 /* To be called before a call of the library that all processes make, while
  * files are read: returns 0, or the exit code of a process that has failed and

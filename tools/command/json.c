@@ -129,7 +129,8 @@ static void real(writer *w, const char *name, double x)
     digits(w->f, x);
 }
 
-/* Writes x if it is known, otherwise null with the reason. */
+/* Writes the member `name`: x if it is known, otherwise null, with the reason
+ * `why` in null_reasons. */
 static void maybe(writer *w, const char *name, bool known, double x,
                   const char *why)
 {
@@ -171,7 +172,7 @@ static void columns(writer *w, const job *j)
     leave(w, ']');
 }
 
-/* Writes the members of eigenpairs other than residuals. */
+/* Writes the JSON members of the eigenpairs, except the residuals. */
 static void pairs(writer *w, const job *j)
 {
     const sps_eigen_result *e = &j->eigen;

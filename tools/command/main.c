@@ -152,7 +152,8 @@ static void reports(job *j)
                 j->end.message, j->result.columns_converged, j->k,
                 v->eigs ? "pairs" : "columns");
     if (!taken && (fflush(stdout) != 0 || ferror(stdout)) &&
-        signals_caught() != SIGHUP) {        /* then the terminal is closed */
+        signals_caught() != SIGHUP) {        /* after SIGHUP the terminal is
+                                                closed */
         snprintf(text, sizeof text, "standard output: %s", strerror(errno));
         output_failed(j, text);
     }
@@ -273,7 +274,8 @@ static void list_kind(job *j, const char *title, const char *kind)
     printf("\n");
 }
 
-/* Performs -version and -list: facts of this build and machine. */
+/* Performs -version and -list, which print facts about this build and this
+ * machine. */
 static int facts(job *j)
 {
     int code = job_context(j);

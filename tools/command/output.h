@@ -11,7 +11,7 @@
  * devices and pipes are written directly, "-" is standard output. */
 typedef struct output {
     FILE *f;
-    const char *path;            /* for messages */
+    const char *path;            /* name of the file in error texts */
     spsi_replace file;
     int failed;                  /* errno of a failed write, set by the caller
                                     that detected it; 0 if none */

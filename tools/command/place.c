@@ -57,7 +57,7 @@ sps_place place_choose(job *j)
 
     if (v->place != SPS_AUTO || !v->file.A) return v->place;
     if (strcmp(v->settings.kernel, "auto") && strcmp(v->settings.kernel, "measure"))
-        /* The place follows from the name of the kernel. */
+        /* The kernel was named, and its name tells whether it runs on a GPU. */
         return SPS_AUTO;
     sps_context_options_default(&co);
     co.place = SPS_HOST;

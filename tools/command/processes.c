@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* processes.c - a run by several processes, as mpirun starts them.
  *
- * The library divides the rows of A when it reads them, and reads those rows of
- * blocks.  M each process reads as a whole, and keeps the rows that it owns.
- * All processes perform the same steps and agree after each whether one has
- * failed.  Each writes its part of X; only process 0 writes all else: the
+ * * The library divides the rows of A when it reads them, and reads those rows
+ * of blocks.  Each process reads the whole of M, and keeps the rows that it
+ * owns.  All processes perform the same steps and agree after each whether one
+ * has failed.  Each writes its part of X; only process 0 writes all else: the
  * reports, and the errors of all processes. */
 #include "tools/command/job.h"
 
@@ -39,7 +39,7 @@ bool processes_first(const cli_values *v)
 
 /* -------------------------------------------------------------- agreement */
 
-/* A failure as it is sent to process 0. */
+/* A failure of this process, in the form in which it is sent to process 0. */
 typedef struct failure {
     int code;
     char status[32], message[1200];
@@ -172,7 +172,7 @@ int processes_open(job *j)
         j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
     j->many.place = j->opt.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
-    /* The place of the context that reads the files. */
+    /* Files are read by a context on the host. */
     j->opt.place = SPS_HOST;
     return 0;
 }

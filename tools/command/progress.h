@@ -26,7 +26,7 @@ typedef struct progress {
     int limit;                   /* -max-iterations */
     double seconds_limit;        /* seconds left of -max-seconds */
     bool drawn;                  /* the terminal shows a line of progress */
-    bool keep;                   /* keep the history */
+    bool keep;                   /* whether the history is kept, for -plot */
     bool each;                   /* the history also has a value for each
                                     column */
     progress_point *point;
