@@ -176,7 +176,8 @@ class Context:
         self.user = me
         if not self.handle:
             self.__exit__()
-            raise RuntimeError("it has been closed")
+            raise RuntimeError("this object has been closed, and cannot be "
+                               "used any more")
         return self
 
     def __exit__(self, *exception: Any) -> None:

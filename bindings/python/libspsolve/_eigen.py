@@ -29,10 +29,11 @@ def _choice(which: Optional[str], sigma: Optional[float]) -> Dict[str, Any]:
     if which in (None, "LM", "nearest") and sigma is not None:
         return {"which": "nearest", "sigma": float(sigma)}
     if which == "nearest":
-        raise ValueError("which='nearest' needs sigma")
+        raise ValueError("which='nearest' needs sigma, the number to which "
+                         "eigenvalues are nearest")
     if sigma is not None:
         raise ValueError(f"which={which!r} with sigma: pairs nearest to sigma "
-                         "are found, for which leave which out")
+                         "are found; omit which, or sigma")
     if which == "SM":
         return {"which": "nearest", "sigma": 0.0}
     which = "SA" if which is None else which
@@ -58,7 +59,8 @@ class _EigenSystem(System):
         if M is not None and is_sparse(M):
             self._mass_matrix = Matrix(self._context, M, 0)
             if self._mass_matrix.is_complex:
-                raise TypeError("M is complex")
+                raise TypeError("M is complex; eigenpairs are found of real "
+                                "symmetric matrices")
             self._check_mass(self._mass_matrix.arrays.shape)
         elif M is not None and is_operator(M):
             self._check_mass((size_of(M, self._n),) * 2)
@@ -251,7 +253,8 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
     (array([1., 2., 3.]), (100, 3))
     """
     if retLambdaHistory:
-        raise TypeError("retLambdaHistory: the iteration tells residuals alone")
+        raise TypeError("retLambdaHistory is not supported: the iteration "
+                        "reports residuals, but no eigenvalues")
     guess = columns(dense(X, "X"))
     rows, k = guess.shape
     history: List[np.ndarray] = []

@@ -161,7 +161,8 @@ class Solver(System):
             raise TypeError(f"out must be a writeable array of {self.dtype} of "
                             f"the shape {shape}")
         if overlap(out, B):
-            raise ValueError("out and B share memory")
+            raise ValueError("out and B share memory: give out memory of its "
+                             "own, or omit it")
 
     def _start(self, B: Any, x0: Any, out: Any) -> Any:
         if out is not None and self.dtype == np.float64:
@@ -455,7 +456,8 @@ class Preconditioner(System):
             raise ShapeError(f"R has {a.shape[0]} rows, A has {self.shape[0]}")
         is_complex = self.dtype == np.complex128
         if package_of(a).dtype(a) == np.complex128 and not is_complex:
-            raise TypeError("R is complex and A is real")
+            raise TypeError("R is complex and A is real: apply M to R.real "
+                            "and R.imag")
         r = columns(interleave(a) if is_complex else a)
         Z = empty_like(r)
         with self._context as context, context.ordered(r, Z):
