@@ -163,7 +163,8 @@ fail:
     return st;
 }
 
-/* Decides whether A_c is spread. */
+/* Decides whether A_c is spread over the processes; own: number of its rows on
+ * this process. */
 static sps_status decide(over_ranks *w, int64_t own)
 {
     sps_context *ctx = w->fine.super.ctx;
@@ -187,7 +188,8 @@ static void scale_columns(sps_csr *P, double *near)
     for (int64_t j = 0; j < P->ncol; j++) near[j] = 1;
 }
 
-/* Sets w->near, from all processes unless A_c is spread. */
+/* Sets w->near, the near-null vectors of A_c: those of all processes, or of
+ * this one if A_c is spread. */
 static sps_status take_near(over_ranks *w, const double *own, bool again)
 {
     const sps_precond *M = &w->fine.super;

@@ -149,7 +149,8 @@ static void row_sums(void *data, int64_t first, int64_t last)
     }
 }
 
-/* w becomes v, and v the vector before it. */
+/* Moves on by one Lanczos step: w becomes v, and v becomes the vector before
+ * it. */
 static void advance(job *j)
 {
     double *spare = j->before;

@@ -23,8 +23,8 @@ static double diagonal_of(const sps_csr *A, int64_t i, bool *empty)
     return d;
 }
 
-/* *bad = the first row that cannot be scaled, or -1; *value = its diagonal
- * entry. */
+/* Sets l->scale.  *bad = the first row that cannot be scaled to unit diagonal,
+ * or -1; *value = the diagonal entry of that row. */
 static sps_status scale_host(sps_context *ctx, amg_level *l, bool finest,
                              int64_t *bad, double *value)
 {
@@ -93,8 +93,8 @@ sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2])
 
 /* ----------------------------------------------------------------- spectrum */
 
-/* Does the same as spsi_amg_spectrum; `filtered` selects the filtered
- * matrix. */
+/* Computes, in the place where the matrix is stored, what spsi_amg_spectrum
+ * computes on the host; for A_F if `filtered`, else for A. */
 static sps_status spectrum_there(const amg *m, const amg_level *l,
                                  bool filtered, double *rho, double *bound)
 {
@@ -229,7 +229,8 @@ sps_status spsi_amg_enter(amg *m, const amg_level *l, amg_level *next,
                    : enter_host(m->super.ctx, l, next, t);
 }
 
-/* Copies the level to the host, as far as the coarsest one needs it. */
+/* Copies to the host what the computation of the coarsest inverse needs: the
+ * matrix, the scale and the near-null vectors of l. */
 sps_status spsi_amg_bring(const amg *m, const amg_level *l, amg_level *host)
 {
     sps_context *ctx = m->super.ctx;

@@ -24,7 +24,7 @@ typedef struct job {
     const int32_t *node;      /* node of each row; NULL if every row is a
                                  node */
     amg_graph *g;
-    double *most;             /* m, by node */
+    double *most;             /* m_v, the largest coupling of each node v */
     int64_t *length;          /* length of each row, which may end before the
                                  next one begins */
 } job;

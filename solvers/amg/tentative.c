@@ -61,7 +61,8 @@ static void scale_near(void *data, int64_t first, int64_t last)
                                   : 0;
 }
 
-/* Returns the product of columns x and y over the rows of aggregate a. */
+/* Returns the dot product of columns x and y of Q on the rows of aggregate
+ * a. */
 static double dot(const job *j, int64_t a, int x, int y)
 {
     const int q = j->l->vectors;
@@ -76,7 +77,8 @@ static double dot(const job *j, int64_t a, int x, int y)
     return sum;
 }
 
-/* Column y = f (y - h x) over the rows of aggregate a. */
+/* Replaces column y of Q by f (y - h x), with column x of Q, on the rows of
+ * aggregate a. */
 static void change(const job *j, int64_t a, int x, double h, int y, double f)
 {
     const int q = j->l->vectors;
