@@ -124,7 +124,8 @@ sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
 
     if (!c) return SPS_OK;
     if (!c->calls.start && !c->calls.exchange)
-        return spsi_fail(NULL, SPS_EUNFIT, "sps_comm_calls.exchange is NULL");
+        return spsi_fail(NULL, SPS_EUNFIT, "sps_comm_calls: exchange is "
+                         "NULL, and so is start; one of them is needed");
     code = start_exchange(c, send, sends, receive, receives);
     if (code == 0 && c->calls.start) code = c->calls.finish(c->data);
     return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the exchange "
@@ -425,7 +426,8 @@ sps_status spsi_comm_start(sps_context *ctx, const sps_message *send, int sends,
     if (c->over) return c->why;
     SPS_REQUIRE(ctx, c->calls.exchange || c->calls.start, SPS_EUNFIT,
                 "rows of a matrix over several processes need messages, and "
-                "sps_comm_calls.exchange is NULL");
+                "sps_comm_calls has neither exchange nor start; set one of "
+                "them");
     if (!c->steady) SPS_TRY(message(ctx, 0, deferred(ctx, SPS_OK)));
     SPS_TRY(failed_exchange(ctx, start_exchange(c, send, sends, receive,
                                                 receives)));

@@ -82,8 +82,8 @@ static sps_status open_cuda(sps_context *ctx)
     (void)snprintf(ctx->module_state, sizeof ctx->module_state, "%s%s",
                    ctx->module ? "loaded " : "absent: ", why);
     SPS_REQUIRE(ctx, ctx->module, SPS_EABSENT,
-                "no CUDA module: %s; configure --with-cuda builds it, "
-                "SPSOLVE_MODULE_PATH names it", why);
+                "no CUDA module: %s; build it by configure --with-cuda, or "
+                "set SPSOLVE_MODULE_PATH to its file or folder", why);
     SPS_TRY(open_place(ctx, ctx->module->backend));
 fail:
     return st;

@@ -125,8 +125,8 @@ sps_status spsi_proof_prepare(sps_proof *q, const sps_eigen_policy *policy)
     if (!spsi_pencil_entries(p))
         spsi_note(p->ctx, "A or M is a callback, or distributed over "
                   "processes: residuals of pairs are computed in doubles, "
-                  "by one more product, and a bound of their rounding "
-                  "errors is added");
+                  "by one more product, and a bound of the rounding "
+                  "errors is added to each residual");
     if (!p->M) return SPS_OK;
     SPS_TRY(spsi_own_block(p->own, p->n, most, &q->Z));
     SPS_TRY(scaled_mass(q, &M));

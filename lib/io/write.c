@@ -61,7 +61,8 @@ sps_status sps_csr_write(sps_context *ctx, const char *path, const sps_csr *A,
     SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EINVAL,
                 "sps_csr_write: the matrix must be on the host");
     SPS_REQUIRE(ctx, !symmetric || A->nrow == A->ncol, SPS_ESHAPE,
-                "sps_csr_write: %lld x %lld cannot be symmetric",
+                "sps_csr_write: a matrix of %lld x %lld cannot be written "
+                "as symmetric",
                 (long long)A->nrow, (long long)A->ncol);
     SPS_TRY(spsi_csr_complete(ctx, "sps_csr_write", A));
     SPS_TRY(spsi_csr_inspect(ctx, A, &sorted));

@@ -99,8 +99,9 @@ static sps_status plan_csr(sps_operator *op, const sps_options *opt)
     sps_status st;
 
     if (op->width > 1 && no_wide && !no_one)
-        spsi_note(ctx, "kernel %s supports single vectors only; another one "
-                  "is used for blocks of %d", opt->kernel, op->width);
+        spsi_note(ctx, "kernel %s multiplies single vectors only; another "
+                  "kernel is used for blocks of %d columns",
+                  opt->kernel, op->width);
     SPS_TRY(spsi_planner_choose(ctx, &wide, no_wide && !no_one ? "auto" :
                                 opt->kernel, opt->wisdom, &op->bids[0],
                                 &op->block));

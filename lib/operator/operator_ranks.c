@@ -393,8 +393,8 @@ static void copy_value(const sps_csr *from, int64_t p, sps_csr *to, int64_t q)
         ((float *)to->val)[q] = ((const float *)from->val)[p];
 }
 
-/* Returns the number of entries in own columns; if C is given, also copies
- * their columns and values to it. */
+/* Returns the number of entries in columns that belong to this process; if C is
+ * given, also copies the columns and values of these entries to C. */
 static int64_t own_entries(const sps_ranks *r, sps_csr *C)
 {
     const int64_t low = r->halo->low, n = r->A->nrow;

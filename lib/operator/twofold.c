@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* twofold.c - products in twice the working precision: by the backend's
- * function twofold for a matrix; for a callback by one call of it, in
- * doubles. */
+/* twofold.c - products A X in twice the working precision, if A is a matrix, by
+ * the backend's function twofold.  A callback knows doubles only: it is called
+ * once, and its product has double precision. */
 #include <assert.h>
 
 #include "operator/operator_ranks.h"

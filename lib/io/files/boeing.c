@@ -231,9 +231,9 @@ static sps_status find_sign(const boeing *h, const spsi_content *c,
             lower += h->row[p] > j;
             upper += h->row[p] < j;
             SPS_REQUIRE(f->ctx, *sign > 0 || h->row[p] != j ||
-                        (h->val && h->val[p] == 0), SPS_EPARSE, "%s: entry "
-                        "(%lld, %lld) is not zero, on the diagonal of a "
-                        "skew-symmetric matrix", f->name, (long long)j + 1,
+                        (h->val && h->val[p] == 0), SPS_EPARSE, "%s: the "
+                        "diagonal entry (%lld, %lld) of a skew-symmetric "
+                        "matrix is not zero", f->name, (long long)j + 1,
                         (long long)j + 1);
         }
     if (lower == 0 || upper == 0) return SPS_OK;

@@ -26,8 +26,9 @@ typedef struct npz {
     int64_t *indptr, *offsets;
     int32_t *indices, *row, *col;
     double *data;
-    int64_t lengths[5];        /* of indptr, offsets, indices, row, col */
-    spsi_npy array;            /* of data */
+    int64_t lengths[5];        /* numbers of elements of indptr, offsets,
+                                  indices, row, col */
+    spsi_npy array;            /* header (type and shape) of the array data */
     int arrays;                /* "data", and arrays of other names */
     int64_t rounded;
 } npz;
@@ -239,9 +240,9 @@ static sps_status check_data(const npz *z, int64_t count, int dimensions)
     SPS_REQUIRE(z->f->ctx, z->array.dimensions == dimensions, SPS_EPARSE,
                 "%s: data of %d dimensions; the format %s has %d", z->f->name,
                 z->array.dimensions, z->format, dimensions);
-    SPS_REQUIRE(z->f->ctx, z->array.shape[0] == count, SPS_EPARSE, "%s: %lld "
-                "indices, but data of length %lld", z->f->name,
-                (long long)count, (long long)z->array.shape[0]);
+    SPS_REQUIRE(z->f->ctx, z->array.shape[0] == count, SPS_EPARSE, "%s: there "
+                "are %lld indices, but the array \"data\" has %lld elements",
+                z->f->name, (long long)count, (long long)z->array.shape[0]);
 fail:
     return st;
 }

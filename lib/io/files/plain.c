@@ -159,7 +159,8 @@ static sps_status read_row(table *t, spsi_content *c)
 
     SPS_TRY(read_line(t, c, &count));
     SPS_REQUIRE(t->l.b.f->ctx, c->nrow == 0 || count == c->ncol, SPS_EPARSE,
-                "%s:%lld: %lld numbers, but the rows before have %lld",
+                "%s:%lld: this line has %lld numbers, but the rows before "
+                "have %lld",
                 t->l.b.name, (long long)t->l.number, (long long)count,
                 (long long)c->ncol);
     c->ncol = count;

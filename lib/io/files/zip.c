@@ -190,7 +190,7 @@ static sps_status start_inflate(spsi_zip *z)
     z->z = (z_stream){.zalloc = spsi_zlib_new, .zfree = spsi_zlib_free,
                       .opaque = ctx};
     SPS_REQUIRE(ctx, inflateInit2(&z->z, -15) == Z_OK, SPS_ENOMEM,
-                "%s: no host memory to unpack", z->file.name);
+                "%s: not enough host memory to unpack the file", z->file.name);
     z->inflating = true;
 fail:
     return st;
@@ -352,8 +352,10 @@ static char *put(char *p, uint64_t v, int bytes)
     return p;
 }
 
-/* Writes version 4.5, no flags, stored, 1 January 1980, checksum, sizes in the
- * extra field, and the lengths of name and extra field. */
+/* Writes the fields that local and central headers of ZIP have in common:
+ * version 4.5, no flags, method 0 (stored), date 1 January 1980, checksum, the
+ * mark that the sizes are in the extra field, and the lengths of the name and
+ * of the extra field. */
 static char *put_facts(char *p, const spsi_zip_entry *e, int extra)
 {
     p = put(p, 45, 2);

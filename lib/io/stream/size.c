@@ -77,7 +77,8 @@ sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
     SPS_REQUIRE(ctx, !block || (s->ncol >= 1 && s->ncol <=
                 SPS_BLOCK_MAX), SPS_EPARSE, "%s: the file has %lld "
                 "columns, but a block of vectors may have 1 to %d: split it "
-                "into several files", s->where, (long long)s->ncol, SPS_BLOCK_MAX);
+                "into several files", s->where, (long long)s->ncol,
+                SPS_BLOCK_MAX);
     SPS_REQUIRE(ctx, limit == 0 || need <= limit, SPS_ENOMEM, "%s: "
                 "%lld rows, %lld columns, %lld entries need %llu bytes, but "
                 "the limit is %llu", s->where,

@@ -33,11 +33,14 @@ struct spsi_text {
     const spsi_codec *codec; /* NULL: plain */
     void *state;             /* of the codec */
     bool member;             /* inside a compressed stream */
-    unsigned char *input;    /* holds the first bytes of plain files too */
+    unsigned char *input;    /* buffer for compressed bytes; of a plain file,
+                                for its first bytes only */
     const unsigned char *in; /* unread bytes of input */
     size_t in_left;
-    char *head;              /* bytes that were looked at before they were */
-    size_t head_at, head_length;  /* delivered */
+    /* head: bytes that were examined before the caller asked for them;
+     * head_at of its head_length bytes have been delivered. */
+    char *head;
+    size_t head_at, head_length;
 };
 
 /* Waits until read(2) does not block; false: sps_cancel was called.  The wait
@@ -107,7 +110,8 @@ fail:
     return st;
 }
 
-/* Reads the first bytes; if they are those of a codec, starts it. */
+/* Reads the first bytes; if they are the magic number of a compression format,
+ * starts its decoder. */
 static sps_status sniff(spsi_text *t)
 {
     sps_status st;

@@ -180,7 +180,8 @@ START_TEST(plain_numbers_are_a_block)
         assert_block(ctx, files_text("b.txt", text[i]), 2, 2, x);
         ck_assert(fixture_noted(ctx, "read as plain numbers"));
     }
-    REFUSED("1 2\n3\n", true, ":2: 1 numbers, but the rows before have 2");
+    REFUSED("1 2\n3\n", true, ":2: this line has 1 numbers, but the rows "
+            "before have 2");
     REFUSED("1 2\n3 x\n", true, ":2: \"x\" is not a number");
     REFUSED("1,2\n3,\n", true, ":2: \"\" is blank");
     REFUSED("1,5;2\n", true, "decimal commas");
