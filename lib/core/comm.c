@@ -39,7 +39,7 @@ struct sps_comm {
     sps_status fault;         /* a callback's failure, until the next sum, */
     char text[SPS_ERROR_SIZE];   /* and its text */
     bool asking;              /* the monitor of this process requests a stop */
-    bool asked, cancelled;    /* as agreed at the last sum */
+    bool asked, cancelled;    /* agreed by all processes at the last sum */
     double now;
     void *wire;               /* data of the wire (spsi_wire_data) */
     const sps_context *wired;

@@ -47,8 +47,8 @@ typedef enum sps_factor_code {
 /* Predictions after the analysis, actual values after the factorisation. */
 typedef struct sps_factor_facts {
     int detail[2];            /* codes of the library, for texts */
-    double flops;             /* of the factorisation */
-    int64_t entries;          /* of the factors */
+    double flops;             /* operations of the factorisation */
+    int64_t entries;          /* stored entries of the factors */
     int64_t bytes;            /* working memory: predicted; allocated */
     int64_t zero, negative;   /* pivots treated as zero; negative pivots, if
                                  the matrix is symmetric */

@@ -38,7 +38,7 @@
 /* A module, and what the search for it found. */
 typedef struct finder {
     const char *file, *symbol;
-    int flags;                   /* of dlopen */
+    int flags;                   /* flags for dlopen */
     /* Returns NULL if the library can use this catalogue; otherwise returns why
      * not and writes what the catalogue contains to text. */
     const char *(*unfit)(const void *catalogue, char *text, size_t size);

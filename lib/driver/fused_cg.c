@@ -22,7 +22,7 @@ _Static_assert(SPS_LINEAR_QUEUE <= SPS_FUSED_QUEUE, "norms of all steps");
 /* Largest number of block elements with which steps are recorded. */
 #define RECORDED (INT64_C(1) << 23)
 
-#define PART 0.7         /* see limit_by_rate */
+#define PART 0.7         /* fraction of predicted steps (limit_by_rate) */
 
 enum {
     STATE = 8,               /* size of the state in doubles */

@@ -35,16 +35,16 @@ typedef struct sps_solver_order {
     sps_block *B, *X;
     const sps_block *given;            /* null-space basis of the caller, or
                                           NULL */
-    sps_block *basis;                  /* the same, reordered */
+    sps_block *basis;                  /* copy of given, reordered */
     int64_t version;                   /* of A's values when it was reordered */
 } sps_solver_order;
 
 struct sps_solver {
     sps_context *ctx;
     const sps_solver_ops *ops;
-    void *of;                          /* the object of these operations */
+    void *of;                          /* the object on which ops work */
     int64_t n, ncol;                   /* rows of B, and of X */
-    int columns;                       /* of B and X; number of eigenpairs */
+    int columns;                       /* columns of B and X, or eigenpairs */
     sps_solver_order order;
     sps_block *own_B, *own_X;          /* wrapped.c */
 };

@@ -16,7 +16,7 @@ typedef struct sps_subspace sps_subspace;
  * null vectors that A and M share, dual = fixed. */
 typedef struct sps_deflation {
     sps_pencil *pencil;
-    const sps_block *constraints; /* of the caller, or NULL */
+    const sps_block *constraints; /* the caller's block, or NULL */
     int pairs;                   /* requested number, for which columns are
                                     reserved */
     sps_block *fixed, *dual;     /* dual == fixed if there is no M */

@@ -19,7 +19,7 @@ typedef struct sps_eigen_precond {
     sps_precond *T;              /* NULL if there is none */
     bool own;                    /* created here, not by the caller */
     bool suspended;              /* currently not applied */
-    double sigma;                /* of a T that was created here */
+    double sigma;                /* shift of a T that was created here */
     int moves;                   /* number of changes of sigma */
     sps_csr *matrix;             /* sign A - sigma M, if T was built from it,
                                     or NULL if from A */

@@ -26,7 +26,7 @@ typedef struct sps_proof {
     /* One element for each of the columns verified together, at most the width
      * of the block. */
     double *resnorm, *xnorm, *mnorm;
-    double *forming_error;       /* of ||r_j||, if it is formed in doubles */
+    double *forming_error;       /* error bound of ||r_j|| formed in doubles */
     double *xmx;                 /* x_j'M x_j */
     sps_solver *mass_solver;     /* solver of M, for error bounds */
     sps_csr *mass;               /* M / mass_scale, if ||M|| is far from 1 */
@@ -36,7 +36,7 @@ typedef struct sps_proof {
     sps_small *E;                /* columns of X'M X, as many as the width */
     double orthogonality;        /* max |X'M X - I| */
     int missed;                  /* number of pairs, or -1 if not known */
-    sps_stop verdict;            /* of all pairs */
+    sps_stop verdict;            /* verdict on all pairs together */
 } sps_proof;
 
 sps_status spsi_proof_allocate(sps_proof *q);

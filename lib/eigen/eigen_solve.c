@@ -23,14 +23,14 @@
 
 #define RESTARTS 20     /* how often new products may contradict updated ones */
 #define SNAPSHOT 10     /* iterations between two updates of the best X */
-#define SWEEPS 2        /* of a refinement; the second often gains too */
+#define SWEEPS 2        /* per refinement; the second often gains too */
 #define IDLE 10         /* iterations without a gain before a refinement */
 
 /* The progress since pairs were last locked. */
 typedef struct course {
     double best;         /* badness (eigen_ritz.h) of the X that is stored */
-    double ratio;        /* of the worst wanted residual to its tolerance */
-    double least;        /* the smallest ratio so far */
+    double ratio;        /* largest of residual / tolerance, wanted pairs */
+    double least;        /* smallest value of ratio so far */
     int leading;         /* largest number of leading columns that had
                             converged */
     int since;           /* iteration of the last gain */

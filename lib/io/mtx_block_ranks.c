@@ -27,10 +27,10 @@ typedef struct ranks {
     spsi_file *file;
     spsi_mtx *m;
     spsi_mtx_part part;
-    double fact[FACTS];      /* of this process, then their sums */
+    double fact[FACTS];      /* facts of this process, then sums over all */
     double *number, *first, *rows;   /* of each process: values, own rows */
     int64_t *begin;          /* size + 1: values begin[r] .. begin[r+1]-1 */
-    double *values;          /* of the part */
+    double *values;          /* values of this process's part of the file */
     double *out, *in;        /* by process */
     int64_t *out_at, *in_at; /* size + 1 */
     sps_message *message;    /* 2 size */

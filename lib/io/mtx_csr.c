@@ -247,7 +247,7 @@ static int64_t find(const spsi_mtx *m, int64_t i, int64_t j, bool either,
 static sps_status refuse_duplicates(const builder *b)
 {
     const sps_csr *A = b->A;
-    int64_t *seen = NULL;            /* by column: 1 + last row with it */
+    int64_t *seen = NULL;            /* seen[j]: 1 + last row with column j */
     sps_status st;
     bool sorted;
 

@@ -41,12 +41,12 @@ typedef struct ranks {
     spsi_file file;
     spsi_mtx *m;
     spsi_mtx_part part;
-    double fact[FACTS];      /* of this process, then their sums */
+    double fact[FACTS];      /* facts of this process, then sums over all */
     spsi_own own;
-    int64_t *tally;          /* of each thread: entries in each bucket */
+    int64_t *tally;          /* number of entries per thread and bucket */
     double *entries;         /* in each bucket, of those that are counted */
     int64_t *first;          /* rows of each process, size + 1 */
-    int32_t *owner;          /* of each bucket */
+    int32_t *owner;          /* process that owns the rows of each bucket */
     int64_t *send_at, *receive_at;   /* size + 1: entries for, from process r */
     spsi_mtx_segment out;    /* entries that are sent, by process */
     int64_t stored;          /* entries of the part */

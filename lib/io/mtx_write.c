@@ -189,10 +189,10 @@ fail:
 /* The own rows of some columns as text: piece p of column c, of ITEMS rows, is
  * at text + (c * pieces + p) * ITEMS * ROW_WIDTH. */
 typedef struct printed {
-    const double *x;             /* by columns */
-    int64_t n, pieces;           /* rows; pieces of a column */
+    const double *x;             /* column-major values */
+    int64_t n, pieces;           /* number of rows; of pieces per column */
     char *text;
-    size_t *length;              /* of each piece */
+    size_t *length;              /* bytes of text of each piece */
 } printed;
 
 static void print_pieces(void *data, int64_t first, int64_t last)

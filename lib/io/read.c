@@ -103,7 +103,7 @@ fail:
  * twice. */
 static sps_status refuse_duplicates(const spsi_file *f, const sps_csr *A)
 {
-    int64_t *seen = NULL;            /* by column: 1 + last row with it */
+    int64_t *seen = NULL;            /* seen[j]: 1 + last row with column j */
     sps_status st;
 
     SPS_TRY(SPS_NEW(f->ctx, A->ncol, &seen));

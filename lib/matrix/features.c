@@ -73,7 +73,7 @@ static void add_chunk(const sps_raw_features *sum, sps_raw_features *raw)
 typedef struct measure_job {
     const sps_csr *A;
     int64_t mean;
-    sps_raw_features *sum;   /* of each chunk */
+    sps_raw_features *sum;   /* features of each chunk */
 } measure_job;
 
 static void measure_chunks(void *data, int64_t first, int64_t last)

@@ -20,9 +20,9 @@ typedef struct matching {
     int64_t n;
     double *largest;          /* log max_j |a_ij| */
     double *u, *v;
-    int32_t *column, *row;    /* of row i, and of column j; -1 if unmatched */
+    int32_t *column, *row;    /* partner of row i, of column j; -1: none */
     /* State of one search: */
-    double *distance;         /* of columns */
+    double *distance;         /* length of the path to each column */
     int32_t *from;            /* preceding row of each column */
     int64_t *place;           /* position in the heap; -1 if not reached, -2
                                  if done */
@@ -293,7 +293,7 @@ sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
 {
     const int64_t n = A->nrow;
     sps_status st;
-    double *largest = NULL;   /* of each column */
+    double *largest = NULL;   /* largest scaled |a_ij| of each column */
 
     SPS_TRY(SPS_NEW(ctx, n, &largest));
     for (int64_t i = 0; i < n; i++) row[i] = col[i] = 1;

@@ -18,8 +18,8 @@ typedef struct sps_direct {
     const sps_factor_library *library;
     sps_factor_kind kind;
     void *of;                 /* handle of the library */
-    sps_factor_facts facts;   /* of the analysis */
-    sps_factor_facts found;   /* of the factorisation */
+    sps_factor_facts facts;   /* predictions of the analysis */
+    sps_factor_facts found;   /* results of the factorisation */
     size_t claimed;           /* bytes counted for the library's memory */
 } sps_direct;
 

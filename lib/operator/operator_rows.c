@@ -21,9 +21,9 @@ typedef struct rows_job {
     void *data;
     const sps_csr *shape;
     int64_t longest;
-    int64_t entries;             /* of all rows so far */
+    int64_t entries;             /* entries of all rows so far */
     int64_t bad;                 /* first row that is not valid, or nrow */
-    int code;                    /* not 0 if `make` has failed */
+    int code;                    /* what `make` returned; 0: success */
 } rows_job;
 
 /* Returns the first of these rows whose offsets or columns are not valid, or

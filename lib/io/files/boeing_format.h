@@ -7,9 +7,9 @@
 #include "io/stream/lines.h"
 
 typedef struct spsi_fortran {
-    char kind;                 /* I E D F G */
+    char kind;                 /* one of the letters I E D F G */
     int repeat, width;         /* fields in a line, and bytes of each */
-    int decimals, scale;       /* of .d and kP */
+    int decimals, scale;       /* d of Fw.d; k of the scale factor kP */
 } spsi_fortran;
 
 /* Reads the format in columns from .. to-1 of the line, with one of the letters

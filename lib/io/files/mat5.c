@@ -22,7 +22,7 @@ enum { MATRIX = 14, COMPRESSED = 15 };            /* types of elements */
 enum { STRUCT = 2, SPARSE = 5, DOUBLE, SINGLE, FIRST_INTEGER, LAST = 15 };
 enum { HEADER = 128, NAME = 64, FIELDS = 1 << 15, DEPTH = 4, SIZES = 32 };
 
-#define RATIO 1032           /* of deflate */
+#define RATIO 1032           /* deflate packs at most by this factor */
 
 /* Types of numbers, by the type of their element. */
 static const spsi_binary types[MATRIX] = {
@@ -42,7 +42,7 @@ typedef struct mat5 {
                                   block */
     bool complete;             /* nothing else is wanted of the file */
     char chosen[NAME];         /* name of the matrix in c, or "" */
-    char names[256];           /* of matrices, for messages */
+    char names[256];           /* names of matrices, for messages */
     spsi_content *c;
 } mat5;
 

@@ -19,7 +19,7 @@
 #define WIDE_LOCATOR 0x07064b50u
 #define DESCRIPTOR 0x08074b50u
 #define ABSENT 0xffffffffu   /* the size is in the extra field */
-#define RATIO 1032           /* of deflate */
+#define RATIO 1032           /* deflate packs at most by this factor */
 
 enum { STORED = 0, DEFLATED = 8 };
 

@@ -11,12 +11,12 @@
 
 typedef struct spsi_zip {
     spsi_bytes file;
-    spsi_bytes member;         /* the open one, unpacked */
-    char name[64];             /* of the member, cut if it is too long */
+    spsi_bytes member;         /* unpacked bytes of the open member */
+    char name[64];             /* name of the member, cut if it is too long */
     bool deflated;
     bool sized;                /* packed, unpacked and crc are known */
     bool wide;                 /* sizes after the member have 8 bytes */
-    bool done;                 /* all of it has been unpacked */
+    bool done;                 /* the whole member has been unpacked */
     uint64_t left;             /* packed bytes that have not been read */
     uint64_t size;             /* unpacked bytes that the header promises */
     uint64_t produced;         /* bytes unpacked so far */
@@ -40,7 +40,7 @@ void spsi_zip_close(spsi_zip *z);
 /* What is known of a member that is written, stored. */
 typedef struct spsi_zip_entry {
     const char *name;
-    uint64_t size, at;         /* its bytes; position of its local header */
+    uint64_t size, at;         /* bytes; file offset of its local header */
     uint32_t crc;
 } spsi_zip_entry;
 

@@ -15,7 +15,7 @@ typedef struct spsi_bytes {
     uint64_t offset;           /* bytes consumed */
     uint64_t bound;            /* upper limit of the bytes; UINT64_MAX if
                                   unknown */
-    size_t at, end;            /* of the buffer */
+    size_t at, end;            /* unread bytes: buffer[at] .. buffer[end - 1] */
     bool ended;                /* nothing follows the buffer */
     char *buffer;
 } spsi_bytes;
@@ -49,7 +49,7 @@ sps_status spsi_bytes_skip(spsi_bytes *b, uint64_t n, const char *what);
 typedef struct spsi_binary {
     char kind;
     int size;
-    bool swapped;              /* not in the order of this machine */
+    bool swapped;              /* byte order differs from this machine's */
 } spsi_binary;
 
 static inline bool spsi_big_endian(void)

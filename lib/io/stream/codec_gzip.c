@@ -4,7 +4,7 @@
 
 #include "io/stream/codec.h"
 
-#define LARGEST_RATIO 1032   /* of deflate: zlib's technical notes */
+#define LARGEST_RATIO 1032   /* of unpacked to packed bytes (zlib) */
 
 typedef struct gzip {
     z_stream z;

@@ -20,7 +20,7 @@ typedef struct spsi_file {
     sps_context *ctx;
     spsi_text *text;
     const char *name;          /* for messages */
-    const char *variable;      /* of FILE:VARIABLE, or NULL */
+    const char *variable;      /* VARIABLE of FILE:VARIABLE, or NULL */
     char *path;                /* FILE, if a variable is named */
     sps_read_options options;
     bool block;                /* the caller wants a block, otherwise a csr */
@@ -37,7 +37,7 @@ typedef struct spsi_content {
     sps_csr *A;                /* rows need not be sorted; columns and offsets
                                   have been checked */
     double *x;
-    sps_order order;           /* of x */
+    sps_order order;           /* storage order of x */
     sps_read_info info;        /* field, symmetry, lines, rounded; the rest is
                                   filled in by read.c */
 } spsi_content;

@@ -8,10 +8,10 @@
 
 typedef struct spsi_lines {
     spsi_bytes b;
-    int64_t number;            /* of the line at p, from 1 */
-    const char *p;             /* without its end, newline or CR and newline */
+    int64_t number;            /* number of the line at p, counting from 1 */
+    const char *p;             /* the line; its length excludes LF or CR LF */
     size_t length;
-    size_t whole;              /* with its end, to be consumed */
+    size_t whole;              /* bytes of the line including LF or CR LF */
 } spsi_lines;
 
 /* Reads the next line; *more: whether there was one.  EPARSE if it has 32 KiB

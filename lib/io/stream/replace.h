@@ -25,7 +25,7 @@ typedef struct spsi_replace {
     int fd;                      /* file descriptor to write to */
     bool own;                    /* fd was opened here */
     char target[PATH_MAX];       /* links followed; "" if no file is replaced */
-    char temporary[PATH_MAX];    /* its name until it is complete, or "" */
+    char temporary[PATH_MAX];    /* name of the unfinished file, or "" */
     const char *doing;           /* after a failure: what failed, for errno */
 } spsi_replace;
 

@@ -18,8 +18,8 @@
 typedef struct spsi_shared {
     sps_context *ctx;
     const char *name;          /* for messages */
-    spsi_replace file;         /* of process 0 */
-    int fd;                    /* of the other processes; -1 */
+    spsi_replace file;         /* the file as process 0 writes it */
+    int fd;                    /* descriptor in other processes, or -1 */
     bool open;                 /* file or fd is open */
 } spsi_shared;
 

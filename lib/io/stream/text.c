@@ -31,7 +31,7 @@ struct spsi_text {
     uint64_t size, done, produced, limit;
     uint64_t left;           /* bytes until the end of the part that is read */
     const spsi_codec *codec; /* NULL: plain */
-    void *state;             /* of the codec */
+    void *state;             /* state of the decoder */
     bool member;             /* inside a compressed stream */
     unsigned char *input;    /* buffer for compressed bytes; of a plain file,
                                 for its first bytes only */
