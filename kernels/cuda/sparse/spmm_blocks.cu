@@ -59,11 +59,11 @@ tile_order order_of(const node_spmm_plan *p, int64_t mb, int rows)
     return o;
 }
 
-template <int B, int L, int C, int W, ends E, bool TAIL, class T, class V>
+template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
 sps_status launch(const job<T> &o, const node_matrix<V> &A)
 {
     constexpr int most = threads<B, L>, size = (int)sizeof(ring<B, V>);
-    auto kernel = ring_kernel<most, B, L, C, W, E, TAIL, T, V>;
+    auto kernel = ring_kernel<most, B, L, C, W, BARE, TAIL, T, V>;
     sps_context *ctx = o.plan->ctx;
     const int sms = spsi_cuda_state(ctx)->sms;
     const int block = block_of(A.mb * L, most, sms);
@@ -83,12 +83,10 @@ sps_status launch(const job<T> &o, const node_matrix<V> &A)
 template <int B, int L, int C, int W, class T, class V>
 sps_status run(const job<T> &o, const node_matrix<V> &A)
 {
-    if constexpr (W > 1) {
+    if constexpr (W > 1)
         if (A.ncol % B || (o.b.k % W && !o.b.padded))
-            return launch<B, L, C, W, BARE, false>(o, A);
-        if (o.b.k % W) return launch<B, L, C, W, PADDED, false>(o, A);
-    }
-    return launch<B, L, C, W, WHOLE, false>(o, A);
+            return launch<B, L, C, W, true, false>(o, A);
+    return launch<B, L, C, W, false, false>(o, A);
 }
 
 /* Launches the smallest kernel shape that holds the columns of a pass.  Blocks
@@ -106,13 +104,13 @@ sps_status choose(const job<T> &o, const node_matrix<V> &A, bool aligned)
     if (k <= 4 * W) return run<B, 4, 1, W>(o, A);
     if constexpr (B < 7)
         if (k <= 4 * W + 4 && tail)
-            return launch<B, 4, 1, W, WHOLE, true>(o, A);
+            return launch<B, 4, 1, W, false, true>(o, A);
     if (k <= 8 * W) return run<B, 8, 1, W>(o, A);
     if (k <= 8 * W + 8 && tail)
-        return launch<B, 8, 1, W, WHOLE, true>(o, A);
+        return launch<B, 8, 1, W, false, true>(o, A);
     if (k <= 16 * W) return run<B, L, C, W>(o, A);
     if (k <= 16 * W + L && tail)
-        return launch<B, L, C, W, WHOLE, true>(o, A);
+        return launch<B, L, C, W, false, true>(o, A);
     if constexpr (B < 4)
         if (k <= 24 * W) return run<B, 8, 3, W>(o, A);
     return run<B, 2 * L, C, W>(o, A);

@@ -185,17 +185,16 @@ template <int B, int L, class V> struct feeder {
     }
 };
 
-/* How rows end.  WHOLE: with a whole vector.  PADDED: within a vector, whose
- * remaining numbers are padding that may be read.  BARE: within a vector;
- * after the last row of X there may be no memory, or the last block may extend
- * past it. */
-enum ends { WHOLE, PADDED, BARE };
+/* BARE: rows end within a vector whose remaining numbers must not be read, or
+ * the last block extends past the last row of X, after which there may be no
+ * memory.  Otherwise rows end with a whole vector, or its remaining numbers are
+ * padding that may be read. */
 
 /* A lane's part of rows of X and Y: vector q at column W (l + L q) and, with
  * TAIL, column l of the L columns after all vectors.  Positions that are not
  * columns are stored as zeros or not at all; the last column is loaded in their
  * place, which touches no additional sector. */
-template <int L, int C, int W, ends E, bool TAIL, class T>
+template <int L, int C, int W, bool TAIL, class T>
 struct lane_lumps {
     const char *x[C + TAIL];
     int at[C], tail;
@@ -252,10 +251,10 @@ struct lane_lumps {
 
 /* acc[r] += A X for the blocks s .. most - 1 of a block row, as far as the
  * stage holds them, with values at val and columns at column. */
-template <int B, int L, int C, int W, ends E, bool TAIL, class T, class V>
+template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
 __device__ __forceinline__ void
 add_stage(const V *val, const int32_t *column,
-          const lane_lumps<L, C, W, E, TAIL, T> &lumps, int s,
+          const lane_lumps<L, C, W, TAIL, T> &lumps, int s,
           int most, int32_t last_row, uint32_t stride, lump<T, W> (*acc)[C],
           lump<T, 1> *tail)
 {
@@ -274,7 +273,7 @@ add_stage(const V *val, const int32_t *column,
         auto behind = [&](int last) { return column[last / B] * B + B; };
 
         if (s + e / B >= most) break;
-        if (E == BARE &&
+        if (BARE &&
             __any_sync(all_lanes, behind(e + U - 1) > last_row)) {
 #pragma unroll
             for (int u = 0; u < U; u++)
@@ -298,7 +297,7 @@ add_stage(const V *val, const int32_t *column,
 
 /* Computes the product for at most W L C columns, and more than W L (C - 1);
  * with TAIL for W L C columns and up to L more. */
-template <int THREADS, int B, int L, int C, int W, ends E, bool TAIL,
+template <int THREADS, int B, int L, int C, int W, bool BARE, bool TAIL,
           class T, class V>
 __global__ void __launch_bounds__(THREADS, 512 / THREADS)
 ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
@@ -309,7 +308,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
     extern __shared__ __align__(16) char memory[];
     const int sub = (int)threadIdx.x % 32 / L;
     R &own = reinterpret_cast<R *>(memory)[threadIdx.x / L];
-    const lane_lumps<L, C, W, E, TAIL, T> lumps(b);
+    const lane_lumps<L, C, W, TAIL, T> lumps(b);
     tile_walker<P> at;
     int slot = 0;
 
@@ -337,7 +336,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             asm volatile("cp.async.wait_group %0;" :: "n"(stages - 1)
                          : "memory");
             __syncwarp();
-            add_stage<B, L, C, W, E, TAIL>(val, column, lumps, s, most,
+            add_stage<B, L, C, W, BARE, TAIL>(val, column, lumps, s, most,
                                            last_row, stride, acc, tail);
             __syncwarp();
             from.feed();
