@@ -13,6 +13,7 @@
  * of C twice more for the buffer.  The work arrays of a thread are as long as
  * the largest row of each kind. */
 #include "core/deadline.h"
+#include "core/owner.h"
 #include "cpu/csr_multiply_pattern.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@
 #define BATCH ((int64_t)1 << 19)
 
 typedef struct multiply_job {
+    sps_owner own;           /* of the arrays that follow */
     const sps_csr *A, *B;
     sps_csr *C;
     int64_t room;            /* allocated length of C's arrays, in entries */
@@ -114,13 +116,13 @@ static sps_status open_work(sps_context *ctx, multiply_job *j)
     sps_status st;
 
     spsi_team_run(ctx, j->A->nrow, 3 * j->A->nnz + j->A->nrow, measure_rows, j);
-    SPS_TRY(SPS_NEW(ctx, threads * table_length(j), &j->table));
-    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->slot));
-    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->rank));
-    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->key));
-    SPS_TRY(SPS_NEW(ctx, threads * -j->most_hash, &j->spare));
-    SPS_TRY(SPS_NEW(ctx, threads * window_length(j), &j->mark));
-    SPS_TRY(SPS_NEW(ctx, threads * window_length(j) * size, &j->sum));
+    SPS_TRY(SPS_OWN(&j->own, threads * table_length(j), &j->table));
+    SPS_TRY(SPS_OWN(&j->own, threads * -j->most_hash, &j->slot));
+    SPS_TRY(SPS_OWN(&j->own, threads * -j->most_hash, &j->rank));
+    SPS_TRY(SPS_OWN(&j->own, threads * -j->most_hash, &j->key));
+    SPS_TRY(SPS_OWN(&j->own, threads * -j->most_hash, &j->spare));
+    SPS_TRY(SPS_OWN(&j->own, threads * window_length(j), &j->mark));
+    SPS_TRY(SPS_OWN(&j->own, threads * window_length(j) * size, &j->sum));
     for (int64_t s = 0; s < threads * window_length(j); s++)
         if (size == sizeof(double))
             ((double *)(void *)j->sum)[s] = -0.0;
@@ -128,21 +130,6 @@ static sps_status open_work(sps_context *ctx, multiply_job *j)
             ((float *)(void *)j->sum)[s] = -0.0f;
 fail:
     return st;
-}
-
-static void close_work(sps_context *ctx, multiply_job *j)
-{
-    spsi_free(ctx, j->table);
-    spsi_free(ctx, j->slot);
-    spsi_free(ctx, j->rank);
-    spsi_free(ctx, j->key);
-    spsi_free(ctx, j->spare);
-    spsi_free(ctx, j->mark);
-    spsi_free(ctx, j->sum);
-    spsi_free(ctx, j->start);
-    spsi_free(ctx, j->count);
-    spsi_free(ctx, j->col);
-    spsi_free(ctx, j->val);
 }
 
 /* --- batches */
@@ -157,7 +144,7 @@ static int64_t batch_end(const multiply_job *j, int64_t limit)
     return end;
 }
 
-static sps_status open_batch(sps_context *ctx, multiply_job *j, int64_t limit)
+static sps_status open_batch(multiply_job *j, int64_t limit)
 {
     int64_t longest = 0;
     sps_status st;
@@ -168,8 +155,8 @@ static sps_status open_batch(sps_context *ctx, multiply_job *j, int64_t limit)
 
         if (bound > longest) longest = bound;
     }
-    SPS_TRY(SPS_NEW(ctx, longest, &j->col));
-    SPS_TRY(spsi_new_array(ctx, longest, value_size(j->A), &j->val));
+    SPS_TRY(SPS_OWN(&j->own, longest, &j->col));
+    SPS_TRY(spsi_own_array(&j->own, longest, value_size(j->A), &j->val));
     spsi_cpu_huge_pages(j->col, (size_t)longest * sizeof *j->col);
     spsi_cpu_huge_pages(j->val, (size_t)longest * value_size(j->A));
 fail:
@@ -265,15 +252,15 @@ sps_status spsi_cpu_csr_multiply(sps_context *ctx, const sps_csr *A,
                                  const sps_csr *B, sps_csr **C_p)
 {
     const int64_t limit = BATCH * ctx->threads;
-    multiply_job j = { .A = A, .B = B };
+    multiply_job j = { .own = { .ctx = ctx }, .A = A, .B = B };
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &j.start));
-    SPS_TRY(SPS_NEW(ctx, A->nrow, &j.count));
+    SPS_TRY(SPS_OWN(&j.own, A->nrow + 1, &j.start));
+    SPS_TRY(SPS_OWN(&j.own, A->nrow, &j.count));
     SPS_TRY(sps_csr_create(ctx, A->nrow, B->ncol, 0, A->dtype, &j.C));
     SPS_TRY(open_work(ctx, &j));
     for (int64_t i = 0; i < A->nrow; i++) j.start[i + 1] += j.start[i];
-    SPS_TRY(open_batch(ctx, &j, limit));
+    SPS_TRY(open_batch(&j, limit));
     for (j.row = 0; j.row < A->nrow;) {
         const int64_t end = batch_end(&j, limit);
 
@@ -284,7 +271,7 @@ sps_status spsi_cpu_csr_multiply(sps_context *ctx, const sps_csr *A,
     *C_p = j.C;
     j.C = NULL;
 fail:
-    close_work(ctx, &j);
+    spsi_owner_release(&j.own);
     sps_csr_destroy(ctx, &j.C);
     return st;
 }
@@ -292,7 +279,8 @@ fail:
 sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
                                         const sps_csr *B, sps_csr *C)
 {
-    multiply_job j = { .A = A, .B = B, .C = C, .bad = A->nrow };
+    multiply_job j = { .own = { .ctx = ctx }, .A = A, .B = B, .C = C,
+                       .bad = A->nrow };
     sps_status st;
 
     SPS_TRY(open_work(ctx, &j));
@@ -306,6 +294,6 @@ sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
                 "than before: compute the product again, with a new pattern",
                 (long long)j.bad);
 fail:
-    close_work(ctx, &j);
+    spsi_owner_release(&j.own);
     return st;
 }

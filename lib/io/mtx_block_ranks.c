@@ -15,6 +15,7 @@
 
 #include "block/block.h"
 #include "core/comm.h"
+#include "core/owner.h"
 #include "io/mtx.h"
 
 /* What the processes tell each other; from ROWS to KIND it must be the same on
@@ -28,6 +29,8 @@ typedef struct ranks {
     spsi_mtx *m;
     spsi_mtx_part part;
     double fact[FACTS];      /* facts of this process, then sums over all */
+    sps_owner arrays;        /* owner of those that follow, except for values,
+                                out and in */
     double *number, *first, *rows;   /* of each process: values, own rows */
     int64_t *begin;          /* size + 1: values begin[r] .. begin[r+1]-1 */
     double *values;          /* values of this process's part of the file */
@@ -84,13 +87,13 @@ static sps_status read_part(ranks *k, const char *path,
     SPS_TRY(spsi_mtx_load_part(k->file, &k->part, &k->m));
     SPS_REQUIRE(k->ctx, k->m->header.nrow == k->file->whole, SPS_EUNFIT,
                 "%s: other rows", path);
-    SPS_TRY(SPS_NEW(k->ctx, k->size, &k->number));
-    SPS_TRY(SPS_NEW(k->ctx, k->size, &k->first));
-    SPS_TRY(SPS_NEW(k->ctx, k->size, &k->rows));
-    SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->begin));
-    SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->out_at));
-    SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->in_at));
-    SPS_TRY(SPS_NEW(k->ctx, 2 * (int64_t)k->size, &k->message));
+    SPS_TRY(SPS_OWN(&k->arrays, k->size, &k->number));
+    SPS_TRY(SPS_OWN(&k->arrays, k->size, &k->first));
+    SPS_TRY(SPS_OWN(&k->arrays, k->size, &k->rows));
+    SPS_TRY(SPS_OWN(&k->arrays, k->size + 1, &k->begin));
+    SPS_TRY(SPS_OWN(&k->arrays, k->size + 1, &k->out_at));
+    SPS_TRY(SPS_OWN(&k->arrays, k->size + 1, &k->in_at));
+    SPS_TRY(SPS_OWN(&k->arrays, 2 * (int64_t)k->size, &k->message));
     SPS_TRY(join_values(k));
     k->fact[ROWS] = (double)k->m->header.nrow;
     k->fact[COLUMNS] = (double)k->m->header.ncol;
@@ -170,7 +173,7 @@ static sps_status pack(ranks *k)
                          (void **)&k->out));
     SPS_TRY(spsi_new_raw(k->ctx, (size_t)(k->in_at[k->size] + 1) * 8,
                          (void **)&k->in));
-    SPS_TRY(SPS_NEW(k->ctx, own, &k->x));
+    SPS_TRY(SPS_OWN(&k->arrays, own, &k->x));
     for (int r = 0; r < k->size; r++)
         visit(k, k->rank, r, k->out + k->out_at[r], k->values, NULL);
 fail:
@@ -226,17 +229,10 @@ fail:
 
 static void release(ranks *k)
 {
-    spsi_free(k->ctx, k->number);
-    spsi_free(k->ctx, k->first);
-    spsi_free(k->ctx, k->rows);
-    spsi_free(k->ctx, k->begin);
-    spsi_free(k->ctx, k->out_at);
-    spsi_free(k->ctx, k->in_at);
-    spsi_free(k->ctx, k->message);
+    spsi_owner_release(&k->arrays);
     spsi_free(k->ctx, k->values);
     spsi_free(k->ctx, k->out);
     spsi_free(k->ctx, k->in);
-    spsi_free(k->ctx, k->x);
     spsi_mtx_free(&k->m);
     spsi_file_close(k->file);
 }
@@ -246,7 +242,8 @@ sps_status spsi_mtx_read_block_ranks(spsi_file *f, const char *path,
                                      sps_block **X_p, bool *done)
 {
     ranks k = { .ctx = f->ctx, .rank = spsi_comm_rank(f->ctx),
-                .size = spsi_comm_size(f->ctx), .file = f };
+                .size = spsi_comm_size(f->ctx), .file = f,
+                .arrays = { .ctx = f->ctx } };
     bool wrong = false;
     sps_status st;
 

@@ -49,7 +49,7 @@ static sps_status gather_offsets(sps_halo *h)
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)size, &all));
-    SPS_TRY(SPS_NEW(ctx, size + 1, &h->offset));
+    SPS_TRY(SPS_OWN(&h->own, size + 1, &h->offset));
     SPS_TRY(spsi_comm_gather(ctx, (double)h->first, all));
     SPS_TRY(spsi_comm_gather(ctx, (double)h->n, all + size));
     for (int r = 0; r < size; r++) {
@@ -126,7 +126,7 @@ static sps_status trade_rows(sps_halo *h)
     sps_status st;
 
     SPS_TRY(SPS_NEW(h->ctx, count, &rows));
-    SPS_TRY(SPS_NEW(h->ctx, count, &h->send));
+    SPS_TRY(SPS_OWN(&h->own, count, &h->send));
     SPS_TRY(spsi_comm_exchange(
         h->ctx, h->out,
         spsi_halo_messages(h, h->ghost_at, h->ghost, sizeof *rows, h->out),
@@ -152,15 +152,15 @@ sps_status spsi_halo_create(sps_context *ctx, int64_t first, int64_t n,
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, 1, &h));
-    *h = (sps_halo){ .ctx = ctx, .first = first, .n = n, .whole = whole,
-                     .ghosts = ghosts };
+    *h = (sps_halo){ .ctx = ctx, .own = { .ctx = ctx }, .first = first, .n = n,
+                     .whole = whole, .ghosts = ghosts };
     SPS_TRY(SPS_NEW(ctx, size, &given));
-    SPS_TRY(SPS_NEW(ctx, size, &h->peer));
-    SPS_TRY(SPS_NEW(ctx, size + 1, &h->send_at));
-    SPS_TRY(SPS_NEW(ctx, size + 1, &h->ghost_at));
-    SPS_TRY(SPS_NEW(ctx, size, &h->out));
-    SPS_TRY(SPS_NEW(ctx, size, &h->in));
-    SPS_TRY(SPS_NEW(ctx, ghosts, &h->ghost));
+    SPS_TRY(SPS_OWN(&h->own, size, &h->peer));
+    SPS_TRY(SPS_OWN(&h->own, size + 1, &h->send_at));
+    SPS_TRY(SPS_OWN(&h->own, size + 1, &h->ghost_at));
+    SPS_TRY(SPS_OWN(&h->own, size, &h->out));
+    SPS_TRY(SPS_OWN(&h->own, size, &h->in));
+    SPS_TRY(SPS_OWN(&h->own, ghosts, &h->ghost));
     if (ghosts > 0)
         memcpy(h->ghost, ghost, (size_t)ghosts * sizeof *ghost);
     h->low = lower_bound(h->ghost, ghosts, first);
@@ -183,14 +183,7 @@ void spsi_halo_destroy(sps_halo **h_p)
     sps_halo *h = *h_p;
 
     if (!h) return;
-    spsi_free(h->ctx, h->offset);
-    spsi_free(h->ctx, h->ghost);
-    spsi_free(h->ctx, h->peer);
-    spsi_free(h->ctx, h->send_at);
-    spsi_free(h->ctx, h->ghost_at);
-    spsi_free(h->ctx, h->send);
-    spsi_free(h->ctx, h->out);
-    spsi_free(h->ctx, h->in);
+    spsi_owner_release(&h->own);
     spsi_free(h->ctx, h);
     *h_p = NULL;
 }

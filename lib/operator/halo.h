@@ -16,6 +16,7 @@
 
 #include "block/block.h"
 #include "core/comm.h"
+#include "core/owner.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +24,7 @@ extern "C" {
 
 typedef struct sps_halo {
     sps_context *ctx;
+    sps_owner own;            /* of the arrays */
     int64_t first, n, whole;
     int64_t *offset;          /* first row of each process; size + 1 */
     int64_t *ghost;           /* global row numbers, ascending; */

@@ -113,43 +113,37 @@ fail:
     return st;
 }
 
-static const sps_backend *backend_of(sps_context *ctx, const sps_csr *A)
+/* Computes *C_p = A B, or, if C_p is NULL, the values of C. */
+static sps_status multiply(sps_context *ctx, const sps_csr *A, const sps_csr *B,
+                           sps_csr *C, sps_csr **C_p)
 {
-    return A->place == SPS_HOST ? spsi_backends[0] : ctx->backend;
+    const bool mixed = A->place == SPS_HOST && A->dtype != B->dtype;
+    const sps_backend *on = A->place == SPS_HOST ? spsi_backends[0]
+                                                 : ctx->backend;
+    double *a = NULL, *b = NULL;
+    sps_csr same_A, same_B;
+    sps_status st;
+
+    SPS_TRY(as_doubles(ctx, A, mixed, &same_A, &a));
+    SPS_TRY(as_doubles(ctx, B, mixed, &same_B, &b));
+    SPS_TRY(C_p ? on->csr_multiply(ctx, &same_A, &same_B, C_p)
+                : on->csr_multiply_values(ctx, &same_A, &same_B, C));
+fail:
+    spsi_free(ctx, a);
+    spsi_free(ctx, b);
+    return st;
 }
 
 sps_status spsi_matrix_multiply(sps_context *ctx, const sps_csr *A,
                                 const sps_csr *B, sps_csr **C_p)
 {
-    const bool mixed = A->place == SPS_HOST && A->dtype != B->dtype;
-    double *a = NULL, *b = NULL;
-    sps_csr same_A, same_B;
-    sps_status st;
-
-    SPS_TRY(as_doubles(ctx, A, mixed, &same_A, &a));
-    SPS_TRY(as_doubles(ctx, B, mixed, &same_B, &b));
-    SPS_TRY(backend_of(ctx, A)->csr_multiply(ctx, &same_A, &same_B, C_p));
-fail:
-    spsi_free(ctx, a);
-    spsi_free(ctx, b);
-    return st;
+    return multiply(ctx, A, B, NULL, C_p);
 }
 
 sps_status spsi_matrix_multiply_values(sps_context *ctx, const sps_csr *A,
                                        const sps_csr *B, sps_csr *C)
 {
-    const bool mixed = A->place == SPS_HOST && A->dtype != B->dtype;
-    double *a = NULL, *b = NULL;
-    sps_csr same_A, same_B;
-    sps_status st;
-
-    SPS_TRY(as_doubles(ctx, A, mixed, &same_A, &a));
-    SPS_TRY(as_doubles(ctx, B, mixed, &same_B, &b));
-    SPS_TRY(backend_of(ctx, A)->csr_multiply_values(ctx, &same_A, &same_B, C));
-fail:
-    spsi_free(ctx, a);
-    spsi_free(ctx, b);
-    return st;
+    return multiply(ctx, A, B, C, NULL);
 }
 
 /* --- inverse of the diagonal */
