@@ -245,11 +245,10 @@ sps_status join_all(sps_coarse *l, holder *h, const work &w)
     int *count = size + l->aggregates;
 
     SPS_TRY_RETURN(each(ctx, n, join{j, listed, count}));
-    SPS_TRY_RETURN(fetch(ctx, 1, count, &left));
-    if (left > 0) {
-        join_long<<<(unsigned)left, 256, 0, stream_of(ctx)>>>(j, listed);
-        SPS_LAUNCHED(ctx);
-    }
+    SPS_TRY_RETURN(download(ctx, 1, count, &left));
+    if (left > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)left, 256, join_long, j,
+                                  listed));
     return each(ctx, n, end_alone{l->aggregate});
 }
 

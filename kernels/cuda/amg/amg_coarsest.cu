@@ -339,7 +339,7 @@ sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular)
     SPS_TRY_RETURN(invert(&d));
     SPS_TRY_RETURN(each(ctx, n * n, store_dense{d.X, l->scale, n,
                                                 (double *)(*Z_p)->val}));
-    SPS_TRY_RETURN(fetch(ctx, 1, d.bad, &bad));
+    SPS_TRY_RETURN(download(ctx, 1, d.bad, &bad));
     *regular = bad == 0;
     return SPS_OK;
 }

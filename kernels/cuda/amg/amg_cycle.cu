@@ -101,19 +101,18 @@ sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (dtype == SPS_F64) {
         if (n == 0) return SPS_OK;
-        weigh_entries<<<grid, 256, 0, stream_of(ctx)>>>(
-            entries_of(A), n, column_of(r), column_of(c), (double *)val, NULL);
-        SPS_LAUNCHED(ctx);
-        return SPS_OK;
+        return run_kernel(ctx, grid, 256, weigh_entries<double>, entries_of(A),
+                          n, column_of(r), column_of(c), (double *)val,
+                          nullptr);
     }
     *largest = 0;
     if (n == 0) return SPS_OK;
     SPS_TRY_RETURN(h.take(1, &found));
     SPS_TRY_RETURN(clear(ctx, 1, found));
-    weigh_entries<<<grid, 256, 0, stream_of(ctx)>>>(
-        entries_of(A), n, column_of(r), column_of(c), (float *)val, found);
-    SPS_LAUNCHED(ctx);
-    return fetch(ctx, 1, found, (unsigned long long *)largest);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 256, weigh_entries<float>,
+                              entries_of(A), n, column_of(r), column_of(c),
+                              (float *)val, found));
+    return download(ctx, 1, found, (unsigned long long *)largest);
 }
 
 /* The rows of a view may be aligned to 8 bytes only: then elements are loaded
@@ -137,10 +136,7 @@ sps_status spsi_coarse_enter(const sps_block *d, const double *c,
     SPS_TRY_RETURN(spsi_cuda_room(ctx, bytes, &host, &device));
     memcpy(host, c, bytes);
     SPS_TRY_RETURN(spsi_cuda_send(ctx, host, device, bytes));
-    enter_rows<<<(unsigned)ceil_div(R->n * across, 256), 256, 0,
-                 spsi_cuda_state(ctx)->stream>>>(
-        column_of(d), (const double *)device, (const double *)R->data, R->ld,
-        R->n, R->k, across, (float *)U->data, U->ld);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, R->n * across, enter_rows, column_of(d),
+                     (const double *)device, (const double *)R->data, R->ld,
+                     R->n, R->k, across, (float *)U->data, U->ld);
 }

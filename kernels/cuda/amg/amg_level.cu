@@ -248,7 +248,7 @@ sps_status rigid_motions(sps_coarse *l, const sps_block *X, bool *finite)
     SPS_TRY_RETURN(h.take(1, &there));
     SPS_TRY_RETURN(clear(ctx, 1, there));
     SPS_TRY_RETURN(each(ctx, X->n, find_extent{numbers(X), X->ld, X->k, there}));
-    SPS_TRY_RETURN(fetch(ctx, 1, there, &here));
+    SPS_TRY_RETURN(download(ctx, 1, there, &here));
     *finite = here.bad == 0;
     if (!*finite) return SPS_OK;
     for (int a = 0; a < X->k; a++) {
@@ -297,11 +297,11 @@ sps_status fetch_array(const sps_coarse *l, sps_coarse_array which, void *to)
 
     switch (which) {
     case SPS_COARSE_SCALE:
-        return fetch(l->ctx, n, l->scale, (double *)to);
+        return download(l->ctx, n, l->scale, (double *)to);
     case SPS_COARSE_NEAR:
-        return fetch(l->ctx, n * l->vectors, l->near, (double *)to);
+        return download(l->ctx, n * l->vectors, l->near, (double *)to);
     default:
-        return fetch(l->ctx, l->nodes, l->aggregate, (int32_t *)to);
+        return download(l->ctx, l->nodes, l->aggregate, (int32_t *)to);
     }
 }
 

@@ -62,10 +62,8 @@ sps_status launch_list(sps_context *ctx, int64_t n, const list &from,
     const int64_t blocks = ceil_div(n, 256 / G);
     const int64_t most = 8 * (int64_t)spsi_cuda_state(ctx)->sms;
 
-    run_list<G><<<(unsigned)(blocks < most ? blocks : most), 256, 0,
-                  stream_of(ctx)>>>(n, from, next, f);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)(blocks < most ? blocks : most), 256,
+                      run_list<G, F>, n, from, next, f);
 }
 
 /* Runs f for a list of at most n nodes with `mean` neighbours on average. */
@@ -223,7 +221,7 @@ sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u)
     SPS_TRY_RETURN(open_rounds(&r, &h, l->aggregate));
     do {
         for (int q = 0; q < rounds_at_once; q++) SPS_TRY_RETURN(do_round(&r));
-        SPS_TRY_RETURN(fetch(l->ctx, 1, r.open[r.round % 2].count, &left));
+        SPS_TRY_RETURN(download(l->ctx, 1, r.open[r.round % 2].count, &left));
     } while (left > 0);
     return SPS_OK;
 }

@@ -192,7 +192,7 @@ sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
 
     SPS_TRY_RETURN(each(ctx, l->A.nrow, s));
     SPS_TRY_RETURN(each(ctx, 1, set_fault{s}));
-    SPS_TRY_RETURN(fetch(ctx, 1, found, &host));
+    SPS_TRY_RETURN(download(ctx, 1, found, &host));
     *bad = host.row == ULLONG_MAX ? -1 : (int64_t)host.row;
     *value = host.value;
     return SPS_OK;
@@ -209,7 +209,7 @@ sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
     SPS_TRY_RETURN(clear(ctx, 1, found));
     SPS_TRY_RETURN(each_group(ctx, l->A.nrow, l->A.nnz / (l->A.nrow + 1), NULL,
                               compare_mirror{entries_of(&l->A), tol, found}));
-    SPS_TRY_RETURN(fetch(ctx, 1, found, &host));
+    SPS_TRY_RETURN(download(ctx, 1, found, &host));
     *symmetric = host.broken == 0;
     memcpy(difference, &host.worst, sizeof *difference);
     return SPS_OK;
@@ -234,7 +234,7 @@ sps_status spsi_coarse_spread(const sps_coarse *l, double most[2])
     SPS_TRY_RETURN(reduce<most_of>(ctx, n, scale_of{l->scale}, part, found));
     SPS_TRY_RETURN(reduce<most_of>(ctx, n, scale_inverse{l->scale}, part,
                                    found + 1));
-    return fetch(ctx, 2, found, most);
+    return download(ctx, 2, found, most);
 }
 
 sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
@@ -246,7 +246,7 @@ sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
     SPS_TRY_RETURN(h.take(1, &sum));
     SPS_TRY_RETURN(clear(ctx, 1, sum));
     SPS_TRY_RETURN(count(ctx, A->nnz, row_length{A->col, B->rowptr}, sum));
-    SPS_TRY_RETURN(fetch(ctx, 1, sum, &host));
+    SPS_TRY_RETURN(download(ctx, 1, sum, &host));
     *products = (int64_t)host;
     return SPS_OK;
 }

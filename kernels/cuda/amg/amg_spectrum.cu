@@ -240,10 +240,8 @@ template <class F>
 sps_status sum(const room *r, const F &f, double *to)
 {
     if (r->n == 0) return clear(r->ctx, 1, to);
-    run_sum<<<(unsigned)chunks_of(r->n), lanes, 0, stream_of(r->ctx)>>>(
-        r->n, f, r->part, to, &r->c->arrived);
-    SPS_LAUNCHED(r->ctx);
-    return SPS_OK;
+    return run_kernel(r->ctx, (unsigned)chunks_of(r->n), lanes, run_sum<F>,
+                      r->n, f, r->part, to, &r->c->arrived);
 }
 
 /* Does step t of the Lanczos method: w[t % 3] is v, the next of the three
@@ -298,7 +296,7 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
     SPS_TRY_RETURN(clear(l->ctx, 1, r.c));
     for (int t = 0; t < 3; t++) r.w[t] = vectors + t * n;
     SPS_TRY_RETURN(run(&r));
-    SPS_TRY_RETURN(fetch(l->ctx, 1, r.c, &c));
+    SPS_TRY_RETURN(download(l->ctx, 1, r.c, &c));
     for (int t = 0; t < steps; t++) {
         diagonal[t] = c.alpha[t];
         off[t] = sqrt(c.beta2[t]);

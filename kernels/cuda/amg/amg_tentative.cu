@@ -275,12 +275,10 @@ sps_status factor_several(sps_coarse *l, holder *h, members m, double *Q,
     SPS_TRY_RETURN(each(ctx, aggregates, count_rows{m, {l->start}, count}));
     SPS_TRY_RETURN(offsets(ctx, count, aggregates, first, &total));
     SPS_TRY_RETURN(each(ctx, aggregates, list_rows{m, {l->start}, first, row}));
-    orthonormalise_all<<<(unsigned)ceil_div(aggregates, 8), 256, 0,
-                         stream_of(ctx)>>>(
+    return run_kernel(
+        ctx, (unsigned)ceil_div(aggregates, 8), 256, orthonormalise_all,
         several_vectors{first, row, l->vectors, Q, l->R, l->kept, again},
         aggregates);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -384,7 +382,7 @@ sps_status number_columns(sps_coarse *l, int64_t *columns, bool *single)
     SPS_TRY_RETURN(each(ctx, l->aggregates, count_kept{l->kept, width}));
     SPS_TRY_RETURN(count(ctx, l->aggregates, not_one{width}, other));
     SPS_TRY_RETURN(offsets(ctx, width, l->aggregates, l->place, columns));
-    SPS_TRY_RETURN(fetch(ctx, 1, other, &others));
+    SPS_TRY_RETURN(download(ctx, 1, other, &others));
     *single = others == 0;
     return SPS_OK;
 }

@@ -26,15 +26,6 @@ inline cudaStream_t stream_of(sps_context *ctx)
 
 inline int64_t chunks_of(int64_t n) { return ceil_div(n, chunk); }
 
-template <class X>
-sps_status clear(sps_context *ctx, int64_t n, X *x, int byte = 0)
-{
-    if (n > 0)
-        SPS_CUDA(ctx, cudaMemsetAsync(x, byte, (size_t)n * sizeof *x,
-                                      stream_of(ctx)));
-    return SPS_OK;
-}
-
 /* ----------------------------------------------------------------- each item */
 
 template <class F> __global__ void __launch_bounds__(256)
@@ -48,10 +39,7 @@ run_each(int64_t n, const F f)
 /* Calls f(i) for i = 0 .. n - 1. */
 template <class F> sps_status each(sps_context *ctx, int64_t n, const F &f)
 {
-    if (n <= 0) return SPS_OK;
-    run_each<<<(unsigned)ceil_div(n, 256), 256, 0, stream_of(ctx)>>>(n, f);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, n, run_each<F>, n, f);
 }
 
 /* ------------------------------------------------------- rows by groups */
@@ -72,10 +60,8 @@ template <int G, class F>
 sps_status launch_groups(sps_context *ctx, int64_t n, const int *count,
                          const F &f)
 {
-    run_groups<G><<<(unsigned)ceil_div(n, 256 / G), 256, 0, stream_of(ctx)>>>(
-        n, count, f);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)ceil_div(n, 256 / G), 256,
+                      run_groups<G, F>, n, count, f);
 }
 
 /* Runs f for items with `mean` entries each on average. */
@@ -160,9 +146,9 @@ sps_status finish(sps_context *ctx, int64_t left, double *from, double *to)
     while (left > 1) {
         const int64_t next = chunks_of(left);
 
-        run_chunks<J><<<(unsigned)next, lanes, 0, stream_of(ctx)>>>(
-            left, number{from}, next == 1 ? to : from + left);
-        SPS_LAUNCHED(ctx);
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)next, lanes,
+                                  run_chunks<J, number>, left, number{from},
+                                  next == 1 ? to : from + left));
         from += left;
         left = next;
     }
@@ -178,9 +164,8 @@ sps_status reduce(sps_context *ctx, int64_t n, const F &f, double *part,
     const int64_t parts = chunks_of(n);
 
     if (parts == 0) return clear(ctx, 1, to);
-    run_chunks<J><<<(unsigned)parts, lanes, 0, stream_of(ctx)>>>(
-        n, f, parts == 1 ? to : part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)parts, lanes, run_chunks<J, F>, n,
+                              f, parts == 1 ? to : part));
     return finish<J>(ctx, parts, part, to);
 }
 
@@ -210,10 +195,8 @@ sps_status count(sps_context *ctx, int64_t n, const F &f,
     const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
 
     if (n <= 0) return SPS_OK;
-    run_count<<<(unsigned)(blocks < most ? blocks : most), 256, 0,
-                stream_of(ctx)>>>(n, f, sum);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)(blocks < most ? blocks : most), 256,
+                      run_count<F>, n, f, sum);
 }
 
 /* ---------------------------------------------------------------- transfers */
@@ -228,20 +211,13 @@ sps_status copy(sps_context *ctx, int64_t n, const X *from, X *to)
     return SPS_OK;
 }
 
-/* Copies to host memory; complete on return. */
-template <class X>
-sps_status fetch(sps_context *ctx, int64_t n, const X *from, X *to)
-{
-    return ctx->backend->download(ctx, to, from, (size_t)n * sizeof *to);
-}
-
 /* offset[i] = count[0] + .. + count[i - 1], for i = 0 .. n; *total becomes
  * offset[n]. */
 inline sps_status offsets(sps_context *ctx, const int32_t *count, int64_t n,
                           int64_t *offset, int64_t *total)
 {
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, n, offset));
-    return fetch(ctx, 1, offset + n, total);
+    return download(ctx, 1, offset + n, total);
 }
 
 } // namespace

@@ -71,10 +71,8 @@ sps_status each_row(sps_context *ctx, int64_t n, int64_t nnz, const entries &A,
     if (n == 0) return SPS_OK;
     const int together = rows_together(n, nnz);
 
-    run_rows<<<(unsigned)ceil_div(n, together), row_threads, 0,
-               stream_of(ctx)>>>(n, together, A, f);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)ceil_div(n, together), row_threads,
+                      run_rows<F>, n, together, A, f);
 }
 
 } // namespace

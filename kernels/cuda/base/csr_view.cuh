@@ -29,6 +29,13 @@ template <class I, class V> matrix<I, V> matrix_of(const sps_csr_local *A)
     return m;
 }
 
+/* Calls call(rowptr) with the row offsets of A in their type, 32 or 64 bits. */
+template <class F>
+sps_status with_offsets(const sps_csr_local *A, const F &call)
+{
+    return A->rowptr32 ? call(A->rowptr32) : call(A->rowptr);
+}
+
 /* Calls call(M) with A as a matrix<I, V> M of its types of offsets and
  * values. */
 template <class F> sps_status with_types(const sps_csr_local *A, const F &call)

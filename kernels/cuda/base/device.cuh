@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device.cuh - helpers of device code: loads of pairs, warps, fp64 tensor
- * cores, and the second phase of reductions. */
+/* device.cuh - launches of kernels, and helpers of device code: loads of pairs,
+ * warps, fp64 tensor cores, and the second phase of reductions. */
 #ifndef SPS_CUDA_DEVICE_CUH
 #define SPS_CUDA_DEVICE_CUH
 
@@ -22,6 +22,79 @@ inline int power_above(int x)
     while (p < x) p *= 2;
     return p;
 }
+
+/* --------------------------------------------------------------- launches */
+
+/* A context, and the line that passes it. */
+struct launch_site {
+    sps_context *ctx;
+    const char *file;
+    int line;
+
+    launch_site(sps_context *c, const char *f = __builtin_FILE(),
+                int l = __builtin_LINE()) : ctx(c), file(f), line(l) {}
+};
+
+/* Launches `grid` blocks of `block` threads.  With SPS_CUDA_DEBUG it also
+ * synchronises, so that a fault is reported at the launch that caused it.  A
+ * kernel that is a template is passed with all its arguments. */
+template <class... P, class... A>
+sps_status run_kernel(const launch_site &at, dim3 grid, dim3 block,
+                      void (*kernel)(P...), const A &...arguments)
+{
+    const cudaStream_t stream = spsi_cuda_state(at.ctx)->stream;
+    cudaError_t error;
+
+    kernel<<<grid, block, 0, stream>>>(arguments...);
+    error = cudaPeekAtLastError();
+#ifdef SPS_CUDA_DEBUG
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+#endif
+    if (error == cudaSuccess) return SPS_OK;
+    return spsi_cuda_failed(at.ctx, error, "cudaPeekAtLastError()", at.file,
+                            at.line);
+}
+
+/* Launches blocks of 256 threads, one thread for each of n items; none if there
+ * are no items. */
+template <class... P, class... A>
+sps_status run_items(const launch_site &at, int64_t n, void (*kernel)(P...),
+                     const A &...arguments)
+{
+    if (n <= 0) return SPS_OK;
+    return run_kernel(at, (unsigned)ceil_div(n, 256), 256, kernel,
+                      arguments...);
+}
+
+/* ----------------------------------------------------------------- memory */
+
+/* *to becomes `count` elements of the scratch memory, which the next user of
+ * the stream overwrites. */
+template <class T>
+sps_status take_scratch(sps_context *ctx, int64_t count, T **to)
+{
+    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)count * sizeof(T)));
+    *to = (T *)spsi_cuda_state(ctx)->d_scratch;
+    return SPS_OK;
+}
+
+template <class X>
+sps_status clear(sps_context *ctx, int64_t n, X *x, int byte = 0)
+{
+    if (n > 0)
+        SPS_CUDA(ctx, cudaMemsetAsync(x, byte, (size_t)n * sizeof *x,
+                                      spsi_cuda_state(ctx)->stream));
+    return SPS_OK;
+}
+
+/* Copies to host memory; complete on return. */
+template <class X>
+sps_status download(sps_context *ctx, int64_t n, const X *from, X *to)
+{
+    return ctx->backend->download(ctx, to, from, (size_t)n * sizeof *to);
+}
+
+/* ------------------------------------------------------------- device code */
 
 inline double *numbers(const sps_block *X) { return (double *)X->data; }
 

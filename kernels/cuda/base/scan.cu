@@ -121,19 +121,16 @@ scan_tiles(const int32_t *__restrict__ count, int64_t n,
 sps_status scan(sps_context *ctx, const int32_t *count, int64_t n,
                 int64_t *part, int64_t *offset)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     unsigned parts = (unsigned)ceil_div(n, tile);
 
-    if (parts > 0) {
-        sum_tiles<<<parts, 32 * warps, 0, stream>>>(count, n, part);
-        SPS_LAUNCHED(ctx);
-    }
-    scan_parts<<<1, 1024, 0, stream>>>(part, parts, offset + n);
-    SPS_LAUNCHED(ctx);
-    if (parts > 0) {
-        scan_tiles<<<parts, 32 * warps, 0, stream>>>(count, n, part, offset);
-        SPS_LAUNCHED(ctx);
-    }
+    if (parts > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, parts, 32 * warps, sum_tiles, count, n,
+                                  part));
+    SPS_TRY_RETURN(run_kernel(ctx, 1, 1024, scan_parts, part, parts,
+                              offset + n));
+    if (parts > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, parts, 32 * warps, scan_tiles, count, n,
+                                  part, offset));
     return SPS_OK;
 }
 
@@ -142,9 +139,8 @@ sps_status scan(sps_context *ctx, const int32_t *count, int64_t n,
 sps_status spsi_cuda_scan(sps_context *ctx, const int32_t *count, int64_t n,
                           int64_t *offset)
 {
-    const size_t bytes = (size_t)ceil_div(n, tile) * sizeof(int64_t);
+    int64_t *part;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
-    return scan(ctx, count, n, (int64_t *)spsi_cuda_state(ctx)->d_scratch,
-                offset);
+    SPS_TRY_RETURN(take_scratch(ctx, ceil_div(n, tile), &part));
+    return scan(ctx, count, n, part, offset);
 }

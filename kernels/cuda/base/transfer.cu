@@ -42,16 +42,12 @@ sps_status turn(sps_context *ctx, bool to_rows, double *x, int64_t ldx,
                 double *c, int64_t ldc, int64_t rows, int k)
 {
     dim3 grid((unsigned)ceil_div(rows, 32), (unsigned)ceil_div(k, 32));
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
     if (to_rows)
-        transpose<true><<<grid, dim3(32, 8), 0, stream>>>(x, ldx, c, ldc, rows,
-                                                         k);
-    else
-        transpose<false><<<grid, dim3(32, 8), 0, stream>>>(x, ldx, c, ldc,
-                                                          rows, k);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, grid, dim3(32, 8), transpose<true>, x, ldx, c,
+                          ldc, rows, k);
+    return run_kernel(ctx, grid, dim3(32, 8), transpose<false>, x, ldx, c, ldc,
+                      rows, k);
 }
 
 /* Copies `rows` runs of `bytes` with the given strides; one flat copy if the

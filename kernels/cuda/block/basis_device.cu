@@ -211,19 +211,13 @@ sps_status launch_dots(const stack<V> &s, const sps_block *W, bool pairs)
     int parts = parts_of(W, c, s.count, groups);
     int64_t items = (int64_t)s.count * W->k;
     unsigned blocks = (unsigned)groups * (unsigned)parts;
+    auto kernel = pairs ? dots_kernel<L, true, V> : dots_kernel<L, false, V>;
     double *part;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)items * 8));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)parts * (size_t)items *
-                                               8));
-    part = (double *)state->d_scratch;
-    if (pairs)
-        dots_kernel<L, true, V><<<blocks, threads_of(c), 0, state->stream>>>(
-            s, target_of(W, c), groups, parts, part);
-    else
-        dots_kernel<L, false, V><<<blocks, threads_of(c), 0, state->stream>>>(
-            s, target_of(W, c), groups, parts, part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(take_scratch(ctx, parts * items, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, threads_of(c), kernel, s,
+                              target_of(W, c), groups, parts, part));
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, parts, items, state->down));
     return spsi_cuda_wait(ctx);
 }
@@ -253,22 +247,16 @@ sps_status launch_update(const stack<V> &s, const double *h, sps_block *W,
     cover c = cover_lines(ctx, W->n, W->k, 1);
     int blocks = parts_of(W, c, s.count, 1);
     size_t bytes = (size_t)W->k * sizeof(double);
+    auto kernel = pairs ? update_kernel<true, ADD, V>
+                        : update_kernel<false, ADD, V>;
     double *part = NULL;
 
     if (norm2) {
         SPS_TRY_RETURN(spsi_cuda_need_down(ctx, bytes));
-        SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks * bytes));
-        part = (double *)state->d_scratch;
+        SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * W->k, &part));
     }
-    if (pairs)
-        update_kernel<true, ADD, V>
-            <<<(unsigned)blocks, threads_of(c), 0, state->stream>>>(
-                s, target_of(W, c), h, part);
-    else
-        update_kernel<false, ADD, V>
-            <<<(unsigned)blocks, threads_of(c), 0, state->stream>>>(
-                s, target_of(W, c), h, part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)blocks, threads_of(c), kernel, s,
+                              target_of(W, c), h, part));
     if (!norm2) return SPS_OK;
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, blocks, W->k, state->down));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));

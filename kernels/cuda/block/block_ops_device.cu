@@ -53,10 +53,8 @@ template <class OP> sps_status run(sps_block *Y, int k, const OP &op)
     cover c = cover_lines(Y->ctx, Y->n, k, deep);
 
     if (Y->n == 0 || k == 0) return SPS_OK;
-    each_pair<<<c.blocks, threads_of(c), 0, spsi_cuda_state(Y->ctx)->stream>>>(
-        op, Y->n, k, c.lanes);
-    SPS_LAUNCHED(Y->ctx);
-    return SPS_OK;
+    return run_kernel(Y->ctx, c.blocks, threads_of(c), each_pair<OP>, op, Y->n,
+                      k, c.lanes);
 }
 
 struct nothing {};

@@ -270,9 +270,7 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
     size_t shared = tiles < threads / 32 ? (size_t)tiles * TM * TN * 8 : 0;
     dim3 grid((unsigned)blocks, (unsigned)strips);
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)count * 8 *
-                                               (size_t)blocks));
-    o->part = (double *)s->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, count * blocks, &o->part));
     auto kernel = pairs ? gram_kernel<TM, TN, true, SELF>
                         : gram_kernel<TM, TN, false, SELF>;
 

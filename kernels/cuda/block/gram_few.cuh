@@ -103,12 +103,10 @@ sps_status launch_few_gram(sps_context *ctx, few_factors *f, bool pairs)
     int blocks = (int)(want < 1 ? 1 : want < most ? want : most);
     int64_t half = (int64_t)f->k1 * f->k2, count = half * shape::results;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)(8 * count * blocks)));
-    f->part = (double *)s->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, count * blocks, &f->part));
     auto kernel = pairs && K > 1 ? few_gram_kernel<K, F, true>
                                  : few_gram_kernel<K, F, false>;
-    kernel<<<(unsigned)blocks, 256, 0, s->stream>>>(*f);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)blocks, 256, kernel, *f));
     return launch_join<plus>(ctx, f->part, blocks, count, f->to[0], half,
                              f->to[1]);
 }

@@ -222,11 +222,10 @@ sps_status launch_wide_gram(sps_context *ctx, factors *f, int *parts)
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int64_t want = ceil_div(f->in.n, SHAPE::rows * SHAPE::slices);
     int blocks = want < 1 ? 1 : want < s->sms ? (int)want : s->sms;
-    size_t count = (size_t)f->k1 * (size_t)f->k2 * (SHAPE::blocks > 2 ? 2 : 1);
+    int64_t count = (int64_t)f->k1 * f->k2 * (SHAPE::blocks > 2 ? 2 : 1);
 
     *parts = blocks * SHAPE::slices;
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, count * 8 * (size_t)*parts));
-    f->part = (double *)s->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, count * *parts, &f->part));
     f->in.stages = stages_of(ctx, bytes, SHAPE::slices);
     f->in.at[1] = SHAPE::second;
     f->in.at[2] = SHAPE::third;

@@ -61,9 +61,8 @@ sps_status launch(sps_context *ctx, task *o, int *parts)
     int blocks = want < 1 ? 1 : want < s->sms ? (int)want : s->sms, shared;
 
     *parts = blocks * SL;
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(
-        ctx, (size_t)o->k2 * (size_t)o->k2 * 8 * (size_t)*parts));
-    o->part = (double *)s->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)o->k2 * o->k2 * *parts,
+                                &o->part));
     o->in.stages = stages_of(ctx, bytes, SL);
     o->in.at[1] = 16 * form::S;
     shared = o->in.stages * SL * bytes;

@@ -61,12 +61,9 @@ sps_status run(sps_context *ctx, int64_t n, int k, const OP &op,
     double *part;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)k * 8));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)c.blocks * (size_t)k *
-                                               8));
-    part = (double *)s->d_scratch;
-    over_rows<OP, J><<<c.blocks, threads_of(c), 0, s->stream>>>(
-        op, n, k, c.lanes, part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)c.blocks * k, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, c.blocks, threads_of(c), over_rows<OP, J>,
+                              op, n, k, c.lanes, part));
     SPS_TRY_RETURN(launch_join<J>(ctx, part, (int)c.blocks, k,
                                   to ? to : s->down));
     return to ? SPS_OK : spsi_cuda_wait(ctx);
@@ -235,23 +232,19 @@ sps_status large_mean(const sps_components *c, int64_t first, int64_t rows,
                       sps_block *X)
 {
     sps_context *ctx = X->ctx;
-    sps_cuda_state *s = spsi_cuda_state(ctx);
     cover v = cover_lines(ctx, rows, X->k, 2 * deep);
     const int32_t *row = c->row + first;
     double *part, *sum;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, ((size_t)v.blocks + 1) *
-                                               (size_t)X->k * 8));
-    part = (double *)s->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, ((int64_t)v.blocks + 1) * X->k, &part));
     sum = part + (size_t)v.blocks * (size_t)X->k;
-    over_rows<member_op, plus><<<v.blocks, threads_of(v), 0, s->stream>>>(
-        member_op{numbers(X), X->ld, row}, rows, X->k, v.lanes, part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, v.blocks, threads_of(v),
+                              over_rows<member_op, plus>,
+                              member_op{numbers(X), X->ld, row}, rows, X->k,
+                              v.lanes, part));
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)v.blocks, X->k, sum));
-    subtract<<<v.blocks, threads_of(v), 0, s->stream>>>(
-        sum, row, rows, numbers(X), X->ld, X->k, v.lanes);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, v.blocks, threads_of(v), subtract, sum, row, rows,
+                      numbers(X), X->ld, X->k, v.lanes);
 }
 
 } // namespace
@@ -334,9 +327,7 @@ sps_status spsi_cuda_remove_means(const sps_components *c, sps_block *X)
     }
     if (small == 0) return SPS_OK;
     if (blocks > c->count) blocks = c->count;
-    small_means<<<(unsigned)blocks, threads_of(v), 0,
-                  spsi_cuda_state(ctx)->stream>>>(
-        c->start, c->row, c->count, numbers(X), X->ld, X->k, v.lanes);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)blocks, threads_of(v), small_means,
+                      c->start, c->row, c->count, numbers(X), X->ld, X->k,
+                      v.lanes);
 }

@@ -41,10 +41,8 @@ sps_status move(const sps_block *X, const int32_t *index, sps_block *Y)
                                          : move_rows<false, PUT>;
 
     SPS_TRY_RETURN(spsi_cuda_enter(Y->ctx));
-    kernel<<<c.blocks, threads_of(c), 0, spsi_cuda_state(Y->ctx)->stream>>>(
-        numbers(X), X->ld, index, numbers(Y), Y->ld, n, Y->k, c.lanes);
-    SPS_LAUNCHED(Y->ctx);
-    return SPS_OK;
+    return run_kernel(Y->ctx, c.blocks, threads_of(c), kernel, numbers(X),
+                      X->ld, index, numbers(Y), Y->ld, n, Y->k, c.lanes);
 }
 
 } // namespace

@@ -75,13 +75,10 @@ sps_status combine(const sps_block *Z, const double *b, int r, sps_block *P,
     double *part;
 
     if (G) SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    part = (double *)s->d_scratch;
-    combine_kernel<T><<<blocks, 32 * warps, 0, s->stream>>>(
-        view_of<double>(P), view_of<float>(Z), b, r,
-        r == 16 * T && Z->k == 16 * T, P->n, part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, 32 * warps, combine_kernel<T>,
+                              view_of<double>(P), view_of<float>(Z), b, r,
+                              r == 16 * T && Z->k == 16 * T, P->n, part));
     if (!G) return SPS_OK;
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, count,
                                      spsi_cuda_result(G, 0)));

@@ -48,10 +48,8 @@ sps_status axpby(double a, const sps_block *X, double b, sps_block *Y)
     auto kernel = pairs ? axpby_kernel<VX, VY, true>
                         : axpby_kernel<VX, VY, false>;
 
-    kernel<<<c.blocks, threads_of(c), 0, spsi_cuda_state(Y->ctx)->stream>>>(
-        a, view_of<VX>(X), b, view_of<VY>(Y), Y->n, c.lanes);
-    SPS_LAUNCHED(Y->ctx);
-    return SPS_OK;
+    return run_kernel(Y->ctx, c.blocks, threads_of(c), kernel, a,
+                      view_of<VX>(X), b, view_of<VY>(Y), Y->n, c.lanes);
 }
 
 /* --------------------------------------------------------------- C = X'Y */
@@ -92,12 +90,10 @@ sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
     double *part;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    part = (double *)s->d_scratch;
-    gram_kernel<T><<<blocks, 32 * warps, 0, s->stream>>>(
-        view_of<float>(X), view_of<float>(Y), X->n, part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, 32 * warps, gram_kernel<T>,
+                              view_of<float>(X), view_of<float>(Y), X->n,
+                              part));
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, count,
                                      spsi_cuda_result(C, 0)));
     return spsi_cuda_deliver(C, 0);
@@ -144,10 +140,8 @@ sps_status mul(double a, const sps_block *X, const sps_small *C, double b,
     const double *c;
 
     SPS_TRY_RETURN(spsi_cuda_small(C, &c));
-    mul_kernel<T><<<blocks, 32 * warps, 0, s->stream>>>(
-        a, view_of<float>(X), c, b, view_of<float>(Y), X->n);
-    SPS_LAUNCHED(X->ctx);
-    return SPS_OK;
+    return run_kernel(X->ctx, blocks, 32 * warps, mul_kernel<T>, a,
+                      view_of<float>(X), c, b, view_of<float>(Y), X->n);
 }
 
 } // namespace

@@ -70,13 +70,11 @@ sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
     double *part;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    part = (double *)s->d_scratch;
-    gram_kernel<T, U, H><<<dim3(blocks, (unsigned)strips), 32 * gram_warps<T>, 0,
-                     s->stream>>>(view_of<float>(X), view_of<double>(Y), X->n,
-                                  part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, dim3(blocks, (unsigned)strips),
+                              32 * gram_warps<T>, gram_kernel<T, U, H>,
+                              view_of<float>(X), view_of<double>(Y), X->n,
+                              part));
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, count,
                                      spsi_cuda_result(C, 0)));
     return spsi_cuda_deliver(C, 0);

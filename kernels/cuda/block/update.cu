@@ -69,13 +69,11 @@ sps_status spread(sps_context *ctx, operands *o, int rows, int per_sm, sums S,
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int64_t want = ceil_div(o->n, rows), most = (int64_t)per_sm * s->sms;
-    size_t items = S == GRAM ? (size_t)o->k2 * (size_t)o->k2 : (size_t)o->k2;
+    int64_t items = S == GRAM ? (int64_t)o->k2 * o->k2 : o->k2;
 
     *blocks = (int)(want < most ? want : most);
     if (S == NO_SUMS) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)*blocks * items * 8));
-    o->part = (double *)s->d_scratch;
-    return SPS_OK;
+    return take_scratch(ctx, *blocks * items, &o->part);
 }
 
 /* Queues wide_kernel for E tiles of 8 columns; *blocks becomes its number of
@@ -116,26 +114,21 @@ template <bool PAIRED, sums S>
 sps_status launch_few(sps_context *ctx, operands *o, int *blocks)
 {
     bool narrow = o->k1 <= 2 && o->k2 <= 2;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
     SPS_TRY_RETURN(spread(ctx, o, few_deep * (narrow ? 256 : 128),
                           few_per_sm(narrow ? 1 : 2, S), S, blocks));
     if (narrow)
-        few_kernel<1, PAIRED, S><<<(unsigned)*blocks, 256, 0, stream>>>(*o);
-    else
-        few_kernel<2, PAIRED, S><<<(unsigned)*blocks, 256, 0, stream>>>(*o);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, (unsigned)*blocks, 256, few_kernel<1, PAIRED, S>,
+                          *o);
+    return run_kernel(ctx, (unsigned)*blocks, 256, few_kernel<2, PAIRED, S>,
+                      *o);
 }
 
 template <sums S>
 sps_status launch_eight(sps_context *ctx, operands *o, int *blocks)
 {
     SPS_TRY_RETURN(spread(ctx, o, 64 * eight_deep, 3, S, blocks));
-    eight_kernel<S>
-        <<<(unsigned)*blocks, 256, 0, spsi_cuda_state(ctx)->stream>>>(*o);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)*blocks, 256, eight_kernel<S>, *o);
 }
 
 /* Returns whether to use PADDED kernels: for 17 to 40 columns that can be

@@ -296,11 +296,8 @@ sps_status queue(const sps_fused_cg *w, int clusters, int64_t n, int count,
         ctx, blocks, policy<E, PASS, CLUSTERED>::threads, CLUSTERED, room);
     double *part = to;
 
-    if (!CLUSTERED) {
-        SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                                   (size_t)count * 8));
-        part = (double *)spsi_cuda_state(ctx)->d_scratch;
-    }
+    if (!CLUSTERED)
+        SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
     SPS_CUDA(ctx, run(&c, part, arrays_of(w, CLUSTERED ? clusters : 1)));
     SPS_LAUNCHED(ctx);
     return CLUSTERED ? SPS_OK

@@ -181,28 +181,22 @@ struct dense_residual {
     }
 };
 
-double *scratch(sps_context *ctx)
-{
-    return (double *)spsi_cuda_state(ctx)->d_scratch;
-}
-
 } // namespace
 
 sps_status spsi_cuda_cols_lengths(const sps_fused_cg *w, const sps_block *P,
                                   const sps_block *Q)
 {
     sps_context *ctx = w->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     cover c = cover_lines(ctx, P->n, w->k, 2 * deep);
     bool pairs = paired(P) && paired(Q);
     auto kernel = pairs ? lengths_kernel<true> : lengths_kernel<false>;
+    double *part;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)c.blocks *
-                                               (size_t)w->k * 8));
-    kernel<<<c.blocks, threads_of(c), 0, stream>>>(
-        view_of(P), view_of(Q), P->n, c.lanes, scratch(ctx), arrays_of(w));
-    SPS_LAUNCHED(ctx);
-    return launch_join_and(ctx, scratch(ctx), (int)c.blocks, w->k, w->G,
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)c.blocks * w->k, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, c.blocks, threads_of(c), kernel, view_of(P),
+                              view_of(Q), P->n, c.lanes, part,
+                              arrays_of(w)));
+    return launch_join_and(ctx, part, (int)c.blocks, w->k, w->G,
                            arrays_of(w), dense_lengths{});
 }
 
@@ -210,18 +204,16 @@ sps_status spsi_cuda_cols_residual(const sps_fused_cg *w, const sps_block *Q,
                                    sps_block *R)
 {
     sps_context *ctx = w->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     cover c = cover_lines(ctx, R->n, w->k, 2 * deep);
     bool pairs = paired(Q) && paired(R);
     auto kernel = pairs ? residual_kernel<true> : residual_kernel<false>;
+    double *part;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)c.blocks * 2 *
-                                               (size_t)w->k * 8));
-    kernel<<<c.blocks, threads_of(c), 0, stream>>>(
-        view_of(Q), view_of(R), w->D, R->n, c.lanes, scratch(ctx),
-        arrays_of(w));
-    SPS_LAUNCHED(ctx);
-    return launch_join_and(ctx, scratch(ctx), (int)c.blocks, 2 * w->k, w->W,
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)c.blocks * 2 * w->k, &part));
+    SPS_TRY_RETURN(run_kernel(ctx, c.blocks, threads_of(c), kernel, view_of(Q),
+                              view_of(R), w->D, R->n, c.lanes, part,
+                              arrays_of(w)));
+    return launch_join_and(ctx, part, (int)c.blocks, 2 * w->k, w->W,
                            arrays_of(w), dense_residual{});
 }
 
@@ -229,13 +221,11 @@ sps_status spsi_cuda_cols_directions(const sps_fused_cg *w, sps_block *P,
                                      sps_block *X, const sps_block *R)
 {
     sps_context *ctx = w->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     cover c = cover_lines(ctx, R->n, w->k, 2 * deep);
     bool pairs = paired(P) && paired(X) && paired(R);
     auto kernel = pairs ? directions_kernel<true> : directions_kernel<false>;
 
-    kernel<<<c.blocks, threads_of(c), 0, stream>>>(
-        view_of(P), view_of(X), view_of(R), w->D, R->n, c.lanes, arrays_of(w));
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, c.blocks, threads_of(c), kernel, view_of(P),
+                      view_of(X), view_of(R), w->D, R->n, c.lanes,
+                      arrays_of(w));
 }

@@ -112,11 +112,8 @@ sps_status launch_join_and(sps_context *ctx, const double *part, int parts,
                            int count, double *out, const step_arrays &w,
                            DENSE dense)
 {
-    join_and<<<(unsigned)ceil_div(count, 8), 256, 0,
-               spsi_cuda_state(ctx)->stream>>>(part, parts, count, out, w,
-                                               dense);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)ceil_div(count, 8), 256, join_and<DENSE>,
+                      part, parts, count, out, w, dense);
 }
 
 /* Returns whether a norm is finite; false for NaN too. */

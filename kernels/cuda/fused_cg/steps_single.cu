@@ -183,9 +183,7 @@ sps_status queue(const sps_fused_cg *w, const single_blocks &f, int count,
                                         false, room);
     double *part;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, (size_t)blocks *
-                                               (size_t)count * 8));
-    part = (double *)spsi_cuda_state(ctx)->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
     c.dynamicSmemBytes = STRIPS::bytes;
     SPS_TRY_RETURN(allow_shared(ctx, kernel, STRIPS::bytes));
     SPS_CUDA(ctx, cudaLaunchKernelEx(&c, kernel, f, part, arrays_of(w)));

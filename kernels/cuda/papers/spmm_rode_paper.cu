@@ -57,9 +57,7 @@ sps_status prepare(sps_context *ctx, const sps_spmm_args *args)
 
     if (args->scalars || args->beta != 0 || Y->ld != Y->k)
         return scale_only(args);
-    SPS_CUDA(ctx, cudaMemsetAsync(Y->data, 0, bytes,
-                                  spsi_cuda_state(ctx)->stream));
-    return SPS_OK;
+    return clear(ctx, (int64_t)bytes, (char *)Y->data);
 }
 
 /* Launches the kernel of the segments on the stream of the context, and that of
@@ -85,9 +83,9 @@ sps_status launch(const paper_plan *p, const V *val, const blocks<T> &b,
     if (R->blocks > 0) {
         dim3 grid((unsigned)ceil_div(R->blocks, subs), tiles);
 
-        block_kernel<T, V, N, D, WHOLE><<<grid, cta, 0, stream>>>(
-            R->block, R->blocks, col, val, b, even, aligned);
-        SPS_LAUNCHED(ctx);
+        SPS_TRY_RETURN(run_kernel(ctx, grid, cta,
+                                  block_kernel<T, V, N, D, WHOLE>, R->block,
+                                  R->blocks, col, val, b, even, aligned));
     }
     if (R->residuals > 0) {
         dim3 grid((unsigned)ceil_div(R->residuals, subs), tiles);
@@ -198,20 +196,17 @@ sps_status build(paper_plan *p, const I *rowptr, const work *w)
     sps_context *ctx = super->ctx;
     int64_t nrow = super->A->nrow;
     unsigned grid = (unsigned)ceil_div(nrow, 256);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     spsi_rode *R = &p->base.parts;
 
-    count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w->count[0],
-                                           w->count[1]);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 256, count_kernel<I>, rowptr, nrow,
+                              w->count[0], w->count[1]));
     for (int l = 0; l < 2; l++)
         SPS_TRY_RETURN(spsi_cuda_scan(ctx, w->count[l], nrow, w->at[l]));
     SPS_TRY_RETURN(take_items(super, w->at[0] + nrow, &R->blocks, &R->block));
     SPS_TRY_RETURN(take_items(super, w->at[1] + nrow, &R->residuals,
                               &R->residual));
-    fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w->at[0], w->at[1],
-                                          *R);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 256, fill_kernel<I>, rowptr, nrow,
+                              w->at[0], w->at[1], *R));
     return spsi_cuda_wait(ctx);
 }
 

@@ -329,7 +329,6 @@ sps_status launch_staged(const sps_tca_plan *plan, const blocks<T> &b,
                          const source<uint16_t> &x)
 {
     sps_context *ctx = plan->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const spsi_tca *list = &plan->work;
     int tiles = (int)ceil_div(b.k, F::tile);
     tca_work w = work_of(plan);
@@ -338,18 +337,18 @@ sps_status launch_staged(const sps_tca_plan *plan, const blocks<T> &b,
         int run = run_of(ctx, list->n.pieces, 1, 8);
 
         w.count = list->n.pieces;
-        pieces_kernel<F, T>
-            <<<(unsigned)(ceil_div(w.count, run) * tiles), team_threads, 0,
-               stream>>>(w, x, b, run, tiles, (float *)plan->partial);
-        SPS_LAUNCHED(ctx);
+        SPS_TRY_RETURN(run_kernel(ctx,
+                                  (unsigned)(ceil_div(w.count, run) * tiles),
+                                  team_threads, pieces_kernel<F, T>, w, x, b,
+                                  run, tiles, (float *)plan->partial));
     }
     if (list->n.teams > 0) {
         int run = run_of(ctx, list->n.teams, 1, 64);
 
         w.count = list->n.teams;
-        rows_kernel<F, T><<<(unsigned)ceil_div(w.count, run), team_threads, 0,
-                            stream>>>(w, x, b, run);
-        SPS_LAUNCHED(ctx);
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w.count, run),
+                                  team_threads, rows_kernel<F, T>, w, x, b,
+                                  run));
     }
     return finish_rows<float>(plan, b, x);
 }

@@ -158,17 +158,15 @@ sps_status place(sps_plan *plan, const offsets &A, int64_t windows,
                  int32_t *count, int64_t *offset, spsi_tca *w)
 {
     sps_context *ctx = plan->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     int64_t total[KINDS];
 
-    count_kernel<<<(unsigned)windows, threads, 0, stream>>>(A, windows, count);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)windows, threads, count_kernel, A,
+                              windows, count));
     for (int n = 0; n < KINDS; n++) {
         int64_t *to = offset + n * (windows + 1);
 
         SPS_TRY_RETURN(spsi_cuda_scan(ctx, count + n * windows, windows, to));
-        SPS_TRY_RETURN(ctx->backend->download(ctx, &total[n], to + windows,
-                                              sizeof total[n]));
+        SPS_TRY_RETURN(download(ctx, 1, to + windows, &total[n]));
     }
     w->n = spsi_tca_sizes{total[TEAMS], total[PIECES], total[SPLITS],
                           total[PARTIALS], total[EMPTIES]};
@@ -176,10 +174,8 @@ sps_status place(sps_plan *plan, const offsets &A, int64_t windows,
     SPS_TRY_RETURN(plan_take(plan, w->n.pieces, &w->piece));
     SPS_TRY_RETURN(plan_take(plan, w->n.splits, &w->split));
     SPS_TRY_RETURN(plan_take(plan, w->n.empties, &w->empty));
-    write_kernel<<<(unsigned)windows, threads, 0, stream>>>(A, windows, offset,
-                                                            *w);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)windows, threads, write_kernel, A, windows,
+                      offset, *w);
 }
 
 } // namespace

@@ -241,22 +241,16 @@ sps_status finish_rows(const sps_tca_plan *plan, const blocks<T> &b,
                        const source<X> &x)
 {
     sps_context *ctx = plan->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const spsi_tca *list = &plan->work;
 
-    if (list->n.splits > 0) {
-        join_kernel<S, X, T>
-            <<<(unsigned)ceil_div(list->n.splits * b.k, 256), 256, 0, stream>>>(
-                work_of(plan), list->split, list->n.splits,
-                (const S *)plan->partial, x, b);
-        SPS_LAUNCHED(ctx);
-    }
-    if (list->n.empties > 0) {
-        empty_kernel<T>
-            <<<(unsigned)ceil_div(list->n.empties * b.k, 256), 256, 0,
-               stream>>>(list->empty, list->n.empties, b);
-        SPS_LAUNCHED(ctx);
-    }
+    if (list->n.splits > 0)
+        SPS_TRY_RETURN(run_items(ctx, list->n.splits * b.k,
+                                 join_kernel<S, X, T>, work_of(plan),
+                                 list->split, list->n.splits,
+                                 (const S *)plan->partial, x, b));
+    if (list->n.empties > 0)
+        SPS_TRY_RETURN(run_items(ctx, list->n.empties * b.k, empty_kernel<T>,
+                                 list->empty, list->n.empties, b));
     return SPS_OK;
 }
 

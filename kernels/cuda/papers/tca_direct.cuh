@@ -432,7 +432,6 @@ sps_status launch_direct(const sps_tca_plan *plan, const blocks<T> &b,
                          const source<typename F::element> &x)
 {
     sps_context *ctx = plan->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const spsi_tca *list = &plan->work;
     int tiles = (int)ceil_div(b.k, F::tile);
     bool pairs = b.ldy % 2 == 0 && (uintptr_t)b.y % (2 * sizeof(T)) == 0;
@@ -442,20 +441,20 @@ sps_status launch_direct(const sps_tca_plan *plan, const blocks<T> &b,
         int run = run_of(ctx, list->n.pieces, F::threads / 32, 256);
 
         w.count = list->n.pieces;
-        direct_pieces<F, T, ALIGNED>
-            <<<(unsigned)(ceil_div(w.count, run) * tiles), F::threads, 0,
-               stream>>>(w, x, b, run, tiles, pairs,
-                         (typename F::sum *)plan->partial);
-        SPS_LAUNCHED(ctx);
+        SPS_TRY_RETURN(run_kernel(ctx,
+                                  (unsigned)(ceil_div(w.count, run) * tiles),
+                                  F::threads, direct_pieces<F, T, ALIGNED>, w,
+                                  x, b, run, tiles, pairs,
+                                  (typename F::sum *)plan->partial));
     }
     if (list->n.teams > 0) {
         int run = run_of(ctx, list->n.teams, F::threads / 32, 256);
 
         w.count = list->n.teams;
-        direct_rows<F, T, ALIGNED>
-            <<<(unsigned)(ceil_div(w.count, run) * tiles), F::threads, 0,
-               stream>>>(w, x, b, run, tiles, pairs);
-        SPS_LAUNCHED(ctx);
+        SPS_TRY_RETURN(run_kernel(ctx,
+                                  (unsigned)(ceil_div(w.count, run) * tiles),
+                                  F::threads, direct_rows<F, T, ALIGNED>, w, x,
+                                  b, run, tiles, pairs));
     }
     return finish_rows<typename F::sum>(plan, b, x);
 }

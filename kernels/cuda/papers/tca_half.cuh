@@ -162,7 +162,6 @@ sps_status measure_columns(const sps_tca_plan *plan, const blocks<T> &b,
                            const int **exponent_p)
 {
     sps_context *ctx = plan->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     int lanes = power_above(b.k) > 256 ? 256 : power_above(b.k);
     int64_t n = plan->super.A->ncol, most = ceil_div(n, 256 / lanes);
     int parts = most < max_parts ? (int)most : max_parts;
@@ -172,13 +171,13 @@ sps_status measure_columns(const sps_tca_plan *plan, const blocks<T> &b,
     double *max = (double *)(memory + room.max);
     int *exponent = (int *)(memory + room.exponent);
 
-    columns_kernel<T><<<(unsigned)parts, 256, 0, stream>>>(
-        b.x, b.ldx, n, b.k, (const uint8_t *)(memory + room.used), lanes,
-        part);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)parts, 256, columns_kernel<T>, b.x,
+                              b.ldx, n, b.k,
+                              (const uint8_t *)(memory + room.used), lanes,
+                              part));
     SPS_TRY_RETURN(launch_join<larger>(ctx, part, parts, b.k, max));
-    columns_exponents<<<1, 256, 0, stream>>>(max, b.k, exponent);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, 1, 256, columns_exponents, max, b.k,
+                              exponent));
     *exponent_p = exponent;
     return SPS_OK;
 }
@@ -202,24 +201,14 @@ sps_status half_refresh(sps_plan *super)
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (nrow == 0) return SPS_OK;
-    rows_exponents<<<(unsigned)ceil_div(nrow, 32), 256, 0,
-                     spsi_cuda_state(ctx)->stream>>>(
-        work_of(plan), nrow, (int16_t *)plan->scale);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)ceil_div(nrow, 32), 256, rows_exponents,
+                      work_of(plan), nrow, (int16_t *)plan->scale);
 }
 
 sps_status mark_used(sps_context *ctx, const sps_csr_local *A, uint8_t *used)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-
-    if (A->ncol > 0)
-        SPS_CUDA(ctx, cudaMemsetAsync(used, 0, (size_t)A->ncol, stream));
-    if (A->nnz == 0) return SPS_OK;
-    used_kernel<<<(unsigned)ceil_div(A->nnz, 256), 256, 0, stream>>>(
-        A->col, A->nnz, used);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    SPS_TRY_RETURN(clear(ctx, A->ncol, used));
+    return run_items(ctx, A->nnz, used_kernel, A->col, A->nnz, used);
 }
 
 sps_status half_plan(sps_plan *super, const sps_problem *p)

@@ -54,11 +54,9 @@ sps_status convert_x(const sps_tca_plan *plan, const blocks<T> &b,
     int64_t n = plan->super.A->ncol;
 
     if (lanes > 256) lanes = 256;
-    convert_kernel<E, T>
-        <<<(unsigned)ceil_div(n, 256 / lanes), 256, 0,
-           spsi_cuda_state(ctx)->stream>>>(b.x, b.ldx, n, b.k, exponent, lanes,
-                                           y);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(n, 256 / lanes), 256,
+                              convert_kernel<E, T>, b.x, b.ldx, n, b.k,
+                              exponent, lanes, y));
     *x = source<typename E::element>{y, low_ld(b.k), exponent};
     return SPS_OK;
 }

@@ -94,7 +94,6 @@ renumber(const int32_t *__restrict__ col, const int32_t *__restrict__ rank,
 sps_status sort_columns(sps_context *ctx, const sps_csr_local *A,
                         const uint32_t *uses, int32_t *rank, int32_t *column)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     int64_t chunks = ceil_div(A->ncol, chunk);
     unsigned grid = (unsigned)ceil_div(chunks, warps);
     holder work(ctx);
@@ -103,13 +102,11 @@ sps_status sort_columns(sps_context *ctx, const sps_csr_local *A,
 
     SPS_TRY_RETURN(work.take(chunks * keys, &count));
     SPS_TRY_RETURN(work.take(chunks * keys + 1, &offset));
-    count_keys<<<grid, 32 * warps, 0, stream>>>(uses, A->ncol, chunks,
-                                                count);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 32 * warps, count_keys, uses, A->ncol,
+                              chunks, count));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, chunks * keys, offset));
-    place_columns<<<grid, 32 * warps, 0, stream>>>(uses, A->ncol, chunks,
-                                                   offset, rank, column);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 32 * warps, place_columns, uses,
+                              A->ncol, chunks, offset, rank, column));
     return spsi_cuda_wait(ctx);
 }
 
@@ -120,7 +117,6 @@ sps_status spsi_cuda_column_plan_make(sps_plan *plan, int64_t near,
 {
     sps_context *ctx = plan->ctx;
     const sps_csr_local *A = plan->A;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     unsigned grid = (unsigned)ceil_div(A->nnz, 256);
     holder work(ctx);
     uint32_t *uses;
@@ -134,13 +130,12 @@ sps_status spsi_cuda_column_plan_make(sps_plan *plan, int64_t near,
     SPS_TRY_RETURN(plan_take(plan, A->ncol, &c->column));
     c->room = ceil_div(A->nnz, 1024) * 1024;
     SPS_TRY_RETURN(plan_take(plan, c->room, &c->col));
-    count_uses<<<grid, 256, 0, stream>>>(A->col, A->nnz, uses);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 256, count_uses, A->col, A->nnz,
+                              uses));
     SPS_TRY_RETURN(sort_columns(ctx, A, uses, rank, c->column));
-    renumber<<<(unsigned)(c->room / 256), 256, 0, stream>>>(
-        A->col, rank, A->nnz, c->room, (int32_t)near, c->col,
-        (unsigned long long *)held);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)(c->room / 256), 256, renumber,
+                              A->col, rank, A->nnz, c->room, (int32_t)near,
+                              c->col, (unsigned long long *)held));
     c->near = near;
     return ctx->backend->download(ctx, &c->held, held, sizeof c->held);
 }

@@ -134,11 +134,9 @@ sps_status take_flag(sps_context *ctx, int *there, bool *some)
 {
     int found = 0;
 
-    SPS_TRY_RETURN(ctx->backend->download(ctx, &found, there, sizeof found));
-    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *there,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(download(ctx, 1, there, &found));
     *some = found != 0;
-    return SPS_OK;
+    return clear(ctx, 1, there);
 }
 
 template <class M>
@@ -149,17 +147,17 @@ sps_status find_component(sps_context *ctx, const M &A, double tol,
     const unsigned blocks = (unsigned)ceil_div(A.nrow, 256);
     int32_t *good = parent + A.nrow;
 
-    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *there, stream));
+    SPS_TRY_RETURN(clear(ctx, 1, there));
     cancel_kernel<<<blocks, 256, 0, stream>>>(A, tol, parent, good, there);
     SPS_LAUNCHED(ctx);
     SPS_TRY_RETURN(take_flag(ctx, there, some));
     if (!*some) return SPS_OK;
     unite_kernel<<<blocks, 256, 0, stream>>>(A, parent);
     SPS_LAUNCHED(ctx);
-    exclude_kernel<<<blocks, 256, 0, stream>>>(A.nrow, parent, good);
-    SPS_LAUNCHED(ctx);
-    remain_kernel<<<blocks, 256, 0, stream>>>(A.nrow, parent, good, there);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, 256, exclude_kernel, A.nrow, parent,
+                              good));
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, 256, remain_kernel, A.nrow, parent,
+                              good, there));
     return take_flag(ctx, there, some);
 }
 
@@ -176,8 +174,7 @@ sps_status spsi_cuda_local_cancels(sps_context *ctx, const sps_csr_local *A,
     *some = false;
     if (A->nrow == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, sizeof *there));
-    there = (int *)spsi_cuda_state(ctx)->d_scratch;
+    SPS_TRY_RETURN(take_scratch(ctx, 1, &there));
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &parent));
     st = with_types(A, [&](auto M) -> sps_status {
         return find_component(ctx, M, tol, (int32_t *)parent, there, some);

@@ -323,24 +323,21 @@ template <class I>
 sps_status launch(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
                   sps_raw_features *raw)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const int64_t grid = 8 * (int64_t)spsi_cuda_state(ctx)->sms;
     const int64_t near = min(A->nrow, (int64_t)SPS_NEAR_WINDOWS);
 
-    row_kernel<<<(unsigned)min(ceil_div(A->nrow, 256), grid), 256, 0, stream>>>(
-        rowptr, A->col, A->nrow, A->nnz / A->nrow, raw);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)min(ceil_div(A->nrow, 256), grid),
+                              256, row_kernel<I>, rowptr, A->col, A->nrow,
+                              A->nnz / A->nrow, raw));
     SPS_TRY_RETURN(sample(ctx, A, rowptr, SPS_SAMPLE_64, 1, words_of_64, raw));
     SPS_TRY_RETURN(sample(ctx, A, rowptr, 0, SPS_SAMPLES, words_of_others,
                           raw));
-    near_kernel<<<(unsigned)near, SPS_NEAR_ROWS, 0, stream>>>(
-        rowptr, A->col, A->nrow, near, raw);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)near, SPS_NEAR_ROWS,
+                              near_kernel<I>, rowptr, A->col, A->nrow, near,
+                              raw));
     if (A->dtype != SPS_F64 || A->nnz == 0) return SPS_OK;
-    exact_kernel<<<SPS_SAMPLE_VALUES / 256, 256, 0, stream>>>(
-        (const double *)A->val, A->nnz, raw);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, SPS_SAMPLE_VALUES / 256, 256, exact_kernel,
+                      (const double *)A->val, A->nnz, raw);
 }
 
 } // namespace
@@ -353,11 +350,9 @@ sps_status spsi_cuda_csr_features(sps_context *ctx, const sps_csr_local *A,
     *raw = sps_raw_features();
     if (A->nrow == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, sizeof *raw));
-    there = (sps_raw_features *)spsi_cuda_state(ctx)->d_scratch;
-    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *raw,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(take_scratch(ctx, 1, &there));
+    SPS_TRY_RETURN(clear(ctx, 1, there));
     SPS_TRY_RETURN(A->rowptr32 ? launch(ctx, A, A->rowptr32, there)
                                : launch(ctx, A, A->rowptr, there));
-    return ctx->backend->download(ctx, raw, there, sizeof *raw);
+    return download(ctx, 1, there, raw);
 }

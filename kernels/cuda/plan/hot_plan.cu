@@ -96,11 +96,9 @@ sps_status fill(sps_hot_plan *h, int32_t *has, int64_t *before)
         return SPS_OK;
     }));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, has, nrow, before));
-    SPS_TRY_RETURN(ctx->backend->download(ctx, &h->rows.filled, before + nrow,
-                                          sizeof *before));
-    list_rows<<<grid_of(nrow), 256, 0, stream>>>(has, before, nrow,
-                                                 h->rows.row);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(download(ctx, 1, before + nrow, &h->rows.filled));
+    SPS_TRY_RETURN(run_kernel(ctx, grid_of(nrow), 256, list_rows, has, before,
+                              nrow, h->rows.row));
     SPS_TRY_RETURN(with_types(h->super.A, [&](auto A) -> sps_status {
         find_first<<<grid_of(h->ranges), 256, 0, stream>>>(
             A.rowptr, h->rows.row, h->rows.filled, h->reach, h->ranges,

@@ -102,18 +102,15 @@ template <class I>
 sps_status launch(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
                   int b, candidates *c)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
-    list_kernel<<<1, 1, 0, stream>>>(rowptr, A->col, A->nrow, b, c);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, 1, 1, list_kernel<I>, rowptr, A->col,
+                              A->nrow, b, c));
     if (b)
-        pair_kernel<<<dim3(SPS_NODE_SAMPLE, SPS_NODE_LEADS), sample_threads, 0,
-                      stream>>>(rowptr, A->col, A->nrow, b, c);
-    else
-        window_kernel<<<dim3(SPSI_LEAD_SAMPLE, SPSI_LEADS), sample_threads, 0,
-                        stream>>>(rowptr, A->col, A->nrow, c);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, dim3(SPS_NODE_SAMPLE, SPS_NODE_LEADS),
+                          sample_threads, pair_kernel<I>, rowptr, A->col,
+                          A->nrow, b, c);
+    return run_kernel(ctx, dim3(SPSI_LEAD_SAMPLE, SPSI_LEADS), sample_threads,
+                      window_kernel<I>, rowptr, A->col, A->nrow, c);
 }
 
 sps_status sample(sps_context *ctx, const sps_csr_local *A, int b,
@@ -122,13 +119,11 @@ sps_status sample(sps_context *ctx, const sps_csr_local *A, int b,
     candidates *there;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, sizeof *c));
-    there = (candidates *)spsi_cuda_state(ctx)->d_scratch;
-    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, sizeof *c,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(take_scratch(ctx, 1, &there));
+    SPS_TRY_RETURN(clear(ctx, 1, there));
     SPS_TRY_RETURN(A->rowptr32 ? launch(ctx, A, A->rowptr32, b, there)
                                : launch(ctx, A, A->rowptr, b, there));
-    return ctx->backend->download(ctx, c, there, sizeof *c);
+    return download(ctx, 1, there, c);
 }
 
 } // namespace

@@ -128,11 +128,9 @@ sps_status launch_list(sps_context *ctx, const I *rowptr,
                        int32_t *count, int32_t *column)
 {
     if (n->mb == 0) return SPS_OK;
-    list_blocks<G><<<(unsigned)ceil_div(n->mb * G, threads), threads, 0,
-                     spsi_cuda_state(ctx)->stream>>>(
-        rowptr, A->col, n->b, A->nrow, n->mb, count, n->start, column);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)ceil_div(n->mb * G, threads), threads,
+                      list_blocks<G, I>, rowptr, A->col, n->b, A->nrow, n->mb,
+                      count, n->start, column);
 }
 
 /* Counts the blocks of each block row, or lists their columns. */
@@ -158,8 +156,7 @@ sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
     SPS_TRY_RETURN(plan_take(plan, n->mb + 1, &n->start));
     SPS_TRY_RETURN(list(ctx, plan->A, n, count, NULL));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, n->mb, n->start));
-    return ctx->backend->download(ctx, &n->count, n->start + n->mb,
-                                  sizeof n->count);
+    return download(ctx, 1, n->start + n->mb, &n->count);
 }
 
 /* Computes the block columns and the values, after counting; the memory for
@@ -173,8 +170,7 @@ sps_status fill(sps_plan *plan, sps_node_blocks *n)
     SPS_TRY_RETURN(spsi_plan_take(plan, (bytes + 15) / 16 * 16, &n->val));
     SPS_TRY_RETURN(list(plan->ctx, plan->A, n, NULL, n->column));
     if (numbers > plan->A->nnz)
-        SPS_CUDA(plan->ctx, cudaMemsetAsync(n->val, 0, bytes,
-                                            spsi_cuda_state(plan->ctx)->stream));
+        SPS_TRY_RETURN(clear(plan->ctx, (int64_t)bytes, (char *)n->val));
     return spsi_cuda_node_values(plan->ctx, plan->A, n);
 }
 

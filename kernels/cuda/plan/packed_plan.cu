@@ -92,18 +92,16 @@ make_singles(const double *__restrict__ val, int64_t nnz, float *single,
 sps_status fill_columns(sps_packed_plan *plan, unsigned long long *escaped)
 {
     sps_context *ctx = plan->rows.super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     sps_packed *p = &plan->packed;
 
     SPS_TRY_RETURN(plan_take_zeros(&plan->rows.super, spsi_packed_room(p->nnz),
                                    &p->delta));
     SPS_TRY_RETURN(plan_take(&plan->rows.super, p->windows * segments,
                              &p->base));
-    cover_windows<<<(unsigned)ceil_div(p->windows, warps), 32 * warps, 0,
-                    stream>>>(plan->rows.super.A->col,
-                              plan->rows.blocks.block, *p,
-                              escaped);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(p->windows, warps),
+                              32 * warps, cover_windows,
+                              plan->rows.super.A->col, plan->rows.blocks.block,
+                              *p, escaped));
     return ctx->backend->download(ctx, &p->escaped, escaped,
                                   sizeof p->escaped);
 }
@@ -114,10 +112,8 @@ sps_status fill_singles(sps_packed_plan *plan, unsigned *inexact)
     const sps_csr_local *A = plan->rows.super.A;
     unsigned lost = 0;
 
-    make_singles<<<(unsigned)ceil_div(A->nnz, 256), 256, 0,
-                   spsi_cuda_state(ctx)->stream>>>(
-        (const double *)A->val, A->nnz, plan->single, inexact);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_items(ctx, A->nnz, make_singles, (const double *)A->val,
+                             A->nnz, plan->single, inexact));
     SPS_TRY_RETURN(ctx->backend->download(ctx, &lost, inexact, sizeof lost));
     plan->exact = lost == 0;
     return SPS_OK;

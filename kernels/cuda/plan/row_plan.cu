@@ -173,11 +173,9 @@ sps_status fill(sps_row_plan *plan, sps_row_tally *tally, int64_t chunks)
     sps_row_tally sum;
 
     SPS_TRY_RETURN(pass<false>(plan, tally));
-    scan_tallies<<<1, scan_threads, 0, spsi_cuda_state(ctx)->stream>>>(
-        tally, chunks, ceil_div(chunks, scan_threads));
-    SPS_LAUNCHED(ctx);
-    SPS_TRY_RETURN(ctx->backend->download(ctx, &sum, tally + chunks,
-                                          sizeof sum));
+    SPS_TRY_RETURN(run_kernel(ctx, 1, scan_threads, scan_tallies, tally, chunks,
+                              ceil_div(chunks, scan_threads)));
+    SPS_TRY_RETURN(download(ctx, 1, tally + chunks, &sum));
     b->count = sum.blocks;
     b->longs = sum.longs;
     b->parts = sum.parts;

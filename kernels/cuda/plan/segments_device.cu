@@ -140,11 +140,9 @@ template <class I>
 sps_status compare(sps_context *ctx, const I *rowptr, const int32_t *col,
                    const work &w, sps_segments *s)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
-    compare_kernel<<<(unsigned)ceil_div(s->groups + 1, 32), 256, 0, stream>>>(
-        rowptr, col, *s, w);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(s->groups + 1, 32), 256,
+                              compare_kernel<I>, rowptr, col, *s, w));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[ODD], s->groups, w.at[ODD]));
     SPS_CUDA(ctx, spsi_cuda_down(ctx, &s->odd, w.at[ODD] + s->groups,
                                  sizeof s->odd));
@@ -158,26 +156,21 @@ sps_status build(sps_plan *plan, const I *rowptr, const work &w,
     sps_context *ctx = plan->ctx;
     int64_t nrow = plan->A->nrow;
     unsigned grid = (unsigned)ceil_div(nrow, 256);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
     if (s->alike) SPS_TRY_RETURN(compare(ctx, rowptr, plan->A->col,
                                          w, s));
-    if (grid) {
-        count_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, *s, w);
-        SPS_LAUNCHED(ctx);
-    }
+    if (grid)
+        SPS_TRY_RETURN(run_kernel(ctx, grid, 256, count_kernel<I>, rowptr, nrow,
+                                  *s, w));
     for (int l = 0; l < (s->range ? ODD : COST); l++)
         SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.count[l], nrow, w.at[l]));
     SPS_TRY_RETURN(open_lists(plan, nrow, w, s));
-    if (grid) {
-        fill_kernel<<<grid, 256, 0, stream>>>(rowptr, nrow, w, *s);
-        SPS_LAUNCHED(ctx);
-    }
-    if (s->range) {
-        range_kernel<<<(unsigned)ceil_div(s->ranges + 1, 256), 256, 0,
-                       stream>>>(w.at[COST], nrow, *s);
-        SPS_LAUNCHED(ctx);
-    }
+    if (grid)
+        SPS_TRY_RETURN(run_kernel(ctx, grid, 256, fill_kernel<I>, rowptr, nrow,
+                                  w, *s));
+    if (s->range)
+        SPS_TRY_RETURN(run_items(ctx, s->ranges + 1, range_kernel, w.at[COST],
+                                 nrow, *s));
     return spsi_cuda_wait(ctx);
 }
 

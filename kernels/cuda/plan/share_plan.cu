@@ -3,6 +3,7 @@
  * the method and the kernels are in share_plan.cuh.  The scratch memory holds,
  * for each size of a share, the states before all chunks of rows, and after
  * these, for each size, the tables of all chunks. */
+#include "cuda/base/csr_view.cuh"
 #include "cuda/plan/share_plan.cuh"
 
 namespace {
@@ -22,13 +23,6 @@ int64_t chunks_of(int64_t nrow) { return ceil_div(nrow, reach_of(nrow)); }
 size_t states_bytes(int64_t count)
 {
     return ((size_t)count * sizeof(deal_state) + 255) / 256 * 256;
-}
-
-/* Calls call(rowptr) with the row offsets of A in their type, 32 or 64 bits. */
-template <class F>
-sps_status with_offsets(const sps_csr_local *A, const F &call)
-{
-    return A->rowptr32 ? call(A->rowptr32) : call(A->rowptr);
 }
 
 /* Counts the shares for `sizes` sizes; `total`, one state for each size, is in
@@ -54,9 +48,8 @@ sps_status count(sps_context *ctx, const sps_csr_local *A, int sizes,
             SPS_LAUNCHED(ctx);
             return SPS_OK;
         }));
-    chain_kernel<<<(unsigned)sizes, 32, 0, state->stream>>>(
-        table, chunks, rule, from, total);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)sizes, 32, chain_kernel, table,
+                              chunks, rule, from, total));
     return spsi_cuda_wait(ctx);
 }
 
@@ -99,10 +92,9 @@ sps_status spsi_cuda_shares_fill(sps_context *ctx, const sps_csr_local *A,
             SPS_LAUNCHED(ctx);
             return SPS_OK;
         }));
-    if (s->count > 0) {
-        finish_kernel<<<(unsigned)ceil_div(s->count, SPS_SHARE_TEAM),
-                        SPS_SHARE_TEAM, 0, state->stream>>>(*s);
-        SPS_LAUNCHED(ctx);
-    }
+    if (s->count > 0)
+        SPS_TRY_RETURN(run_kernel(ctx,
+                                  (unsigned)ceil_div(s->count, SPS_SHARE_TEAM),
+                                  SPS_SHARE_TEAM, finish_kernel, *s));
     return SPS_OK;
 }

@@ -236,22 +236,19 @@ sps_status build(sps_plan *plan, const pattern<I> &A, sps_window_rule rule,
                  const tally &t, sps_row_windows *w)
 {
     sps_context *ctx = plan->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     unsigned grid = (unsigned)ceil_div((int64_t)A.windows * 8, threads);
 
-    count_kernel<<<grid, threads, 0, stream>>>(A, rule, t);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, threads, count_kernel<I>, A, rule, t));
     SPS_TRY_RETURN(add_up(ctx, A.windows, t, w));
     SPS_TRY_RETURN(plan_take(plan, w->count + 1, &w->at));
     SPS_TRY_RETURN(plan_take(plan, w->tiles * SPSI_WINDOW_WORDS, &w->word));
     SPS_TRY_RETURN(plan_take(plan, w->bare, &w->rest));
-    list_kernel<<<(unsigned)ceil_div((int64_t)A.windows + 1, threads), threads,
-                  0, stream>>>(A.lead, A.windows, t, *w);
-    SPS_LAUNCHED(ctx);
-    if (w->tiles > 0) {
-        write_kernel<<<grid, threads, 0, stream>>>(A, t, w->word);
-        SPS_LAUNCHED(ctx);
-    }
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div((int64_t)A.windows + 1,
+                                                      threads),
+                              threads, list_kernel, A.lead, A.windows, t, *w));
+    if (w->tiles > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, grid, threads, write_kernel<I>, A, t,
+                                  w->word));
     return spsi_cuda_wait(ctx);
 }
 

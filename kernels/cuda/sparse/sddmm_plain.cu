@@ -120,14 +120,10 @@ sps_status sddmm(const sps_plan *plan, const sps_sddmm_args *args)
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (nnz == 0) return SPS_OK;
-    if (args->alpha == 0 || args->U->k == 0) {
-        scale_samples<<<(unsigned)ceil_div(nnz, threads), threads, 0,
-                       spsi_cuda_state(ctx)->stream>>>(args->beta,
-                                                       (double *)args->val,
-                                                       nnz);
-        SPS_LAUNCHED(ctx);
-        return SPS_OK;
-    }
+    if (args->alpha == 0 || args->U->k == 0)
+        return run_kernel(ctx, (unsigned)ceil_div(nnz, threads), threads,
+                          scale_samples<double>, args->beta,
+                          (double *)args->val, nnz);
     s.alpha = args->alpha;
     s.beta = args->beta;
     s.u = numbers(args->U);

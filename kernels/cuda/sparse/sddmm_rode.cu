@@ -98,11 +98,8 @@ sps_status launch_rows(const sps_plan *plan, const sample<T> &s)
 
     if (R == 1 && parts->limits.group > 1) ranges.alike = parts->alike;
     if (grid == 0) return SPS_OK;
-    rows_kernel<T, W, L, C, R, F, threads>
-        <<<(unsigned)grid, threads, 0, spsi_cuda_state(ctx)->stream>>>(
-            A, s, ranges);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)grid, threads,
+                      rows_kernel<T, W, L, C, R, F, threads>, A, s, ranges);
 }
 
 template <class T, int W, int L, int C, form F>
@@ -112,13 +109,11 @@ sps_status launch_once(const sps_plan *plan, const sample<T> &s)
     sps_context *ctx = plan->ctx;
     int group = parts->limits.group;
 
-    if (parts->count > 0) {
-        segments_kernel<T, W, L, C, F, 256>
-            <<<(unsigned)ceil_div(parts->count, 8), 256, 0,
-               spsi_cuda_state(ctx)->stream>>>(pattern_of(plan->A), s,
-                                               parts->segment, parts->count);
-        SPS_LAUNCHED(ctx);
-    }
+    if (parts->count > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(parts->count, 8), 256,
+                                  segments_kernel<T, W, L, C, F, 256>,
+                                  pattern_of(plan->A), s, parts->segment,
+                                  parts->count));
     if constexpr (F == FULL) {
         if (group == 2) return launch_rows<T, W, L, C, 2, F>(plan, s);
         if (group == 3) return launch_rows<T, W, L, C, 3, F>(plan, s);
@@ -182,13 +177,9 @@ sps_status run(const sps_plan *plan, const sps_sddmm_args *args)
     sps_context *ctx = plan->ctx;
     int64_t nnz = plan->A->nnz;
 
-    if (args->alpha == 0 || args->U->k == 0) {
-        scale_samples<<<(unsigned)ceil_div(nnz, 256), 256, 0,
-                        spsi_cuda_state(ctx)->stream>>>(args->beta,
-                                                        (T *)args->val, nnz);
-        SPS_LAUNCHED(ctx);
-        return SPS_OK;
-    }
+    if (args->alpha == 0 || args->U->k == 0)
+        return run_items(ctx, nnz, scale_samples<T>, args->beta, (T *)args->val,
+                         nnz);
     int W = piece_of<T>(args);
     sample<T> s = sample_of<T>(args, W);
     int bytes = s.width * (int)sizeof(T);

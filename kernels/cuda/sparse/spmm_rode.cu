@@ -104,11 +104,8 @@ sps_status run_segments(const job<T> &o, const int32_t *col, const V *val,
     dim3 grid((unsigned)ceil_div(count, 8), (unsigned)ceil_div(o.b.k, o.width));
 
     if (count == 0) return SPS_OK;
-    segments_kernel<L, C, W, F, T, V>
-        <<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
-            col, val, last_row(o.r), o.b, pieces<T>(o.r), o.width, stride);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, grid, 256, segments_kernel<L, C, W, F, T, V, S>, col,
+                      val, last_row(o.r), o.b, pieces<T>(o.r), o.width, stride);
 }
 
 /* Returns the number of threads of a block: less than `most` if that would
@@ -155,11 +152,10 @@ sps_status launch(const job<T> &o, const matrix<I, V> &A)
                                                     stride)));
     if (grid > ranges.count) grid = ranges.count;
     if (grid == 0) return SPS_OK;
-    rows_kernel<THREADS, L, C, W, F, U, R>
-        <<<(unsigned)grid, (unsigned)block, 0, spsi_cuda_state(ctx)->stream>>>(
-            A, last_row(o.r), o.b, ranges, o.width, stride);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)grid, (unsigned)block,
+                      rows_kernel<THREADS, L, C, W, F, U, R, T, I, V,
+                                  decltype(stride)>,
+                      A, last_row(o.r), o.b, ranges, o.width, stride);
 }
 
 /* Chooses whether loads test columns.  No tests are needed if the slices fill
@@ -189,10 +185,8 @@ sps_status join_rows(const rode_plan *r, const blocks<T> &b)
     dim3 grid((unsigned)s->joins, (unsigned)ceil_div(b.k, width));
 
     if (s->joins == 0) return SPS_OK;
-    joins_kernel<T><<<grid, 256, 0, spsi_cuda_state(ctx)->stream>>>(
-        s->join, pieces<T>(r), b, width);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, grid, 256, joins_kernel<T>, s->join, pieces<T>(r), b,
+                      width);
 }
 
 /* Launches kernels that load one number at a time, for blocks that are not

@@ -36,25 +36,23 @@ sps_status launch(const job &o)
     constexpr int threads = threads_of<Q>, warps = threads / 32;
     const sps_window_plan *p = o.p;
     const sps_row_windows *w = &p->windows;
+    auto kernel = tiles_kernel<threads, Q, TAIL, together<Q>, M, I, V>;
     sps_context *ctx = p->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const int64_t resident = spsi_cuda_state(ctx)->sms;
     const int64_t wanted = ceil_div(w->count, warps);
     const tiled<I, V> m = { matrix_of<I, V>(p->super.A), w->at, w->word,
                             (const V *)p->val, w->rest, (int)w->count,
                             (int)w->bare, p->rule.lead, p->rule.longest };
 
-    if (w->count > 0) {
-        tiles_kernel<threads, Q, TAIL, together<Q>, M, I, V>
-            <<<(unsigned)min(resident, wanted), threads, 0, stream>>>(
-                m, o.b, (uint32_t)(o.b.ldx * (int64_t)sizeof(double)));
-        SPS_LAUNCHED(ctx);
-    }
-    if (w->bare > 0) {
-        rest_kernel<lumps_in<Q> + TAIL, M, I, V>
-            <<<(unsigned)ceil_div(w->bare, 8), 256, 0, stream>>>(m, o.b);
-        SPS_LAUNCHED(ctx);
-    }
+    if (w->count > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)min(resident, wanted), threads,
+                                  kernel, m, o.b,
+                                  (uint32_t)(o.b.ldx *
+                                             (int64_t)sizeof(double))));
+    if (w->bare > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w->bare, 8), 256,
+                                  rest_kernel<lumps_in<Q> + TAIL, M, I, V>, m,
+                                  o.b));
     return SPS_OK;
 }
 
@@ -112,23 +110,20 @@ sps_status long_rows(const sps_window_plan *p, const padded_blocks<double> &b)
     const sps_segments *s = &p->parts;
     const sps_csr_local *A = p->super.A;
     sps_context *ctx = p->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     pieces_of<double> list = { s->segment, s->count, (double *)p->part, p->ld };
     dim3 grid((unsigned)ceil_div(s->count, 8), (unsigned)ceil_div(b.k, 16));
     int width = power_above(b.k < 32 ? b.k : 32);
+    auto kernel = segments_kernel<PAIRED ? 8 : 16, 1, PAIRED ? 2 : 1, BARE,
+                                  double, V, uint64_t>;
 
     if (s->count == 0) return SPS_OK;
-    segments_kernel<PAIRED ? 8 : 16, 1, PAIRED ? 2 : 1, BARE, double, V>
-        <<<grid, 256, 0, stream>>>(A->col, (const V *)A->val,
-                                   (int32_t)(A->ncol - 1), b, list, 16,
-                                   (uint64_t)(b.ldx * sizeof(double)));
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, grid, 256, kernel, A->col,
+                              (const V *)A->val, (int32_t)(A->ncol - 1), b,
+                              list, 16, (uint64_t)(b.ldx * sizeof(double))));
     if (s->joins == 0) return SPS_OK;
-    joins_kernel<double><<<dim3((unsigned)s->joins,
-                                (unsigned)ceil_div(b.k, width)),
-                           256, 0, stream>>>(s->join, list, b, width);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx,
+                      dim3((unsigned)s->joins, (unsigned)ceil_div(b.k, width)),
+                      256, joins_kernel<double>, s->join, list, b, width);
 }
 
 template <class V> sps_status product(const job &o)

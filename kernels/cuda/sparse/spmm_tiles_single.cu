@@ -328,7 +328,6 @@ sps_status launch(const sps_window_plan *p, const blocks<float> &b)
 {
     const sps_row_windows *w = &p->windows;
     sps_context *ctx = p->super.ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const int strips = (int)ceil_div(b.k, 16 * Q);
     const int64_t resident = max(spsi_cuda_state(ctx)->sms / strips, 1);
     const int64_t wanted = ceil_div(w->count, threads_of<Q> / 32);
@@ -337,16 +336,14 @@ sps_status launch(const sps_window_plan *p, const blocks<float> &b)
         (const float *)p->val, w->rest, (int)w->count, (int)w->bare,
         p->rule.lead, p->rule.longest };
 
-    if (w->count > 0) {
-        windows_kernel<Q, PAIRS>
-            <<<(unsigned)(min(resident, wanted) * strips), threads_of<Q>, 0,
-               stream>>>(m, b, stride_of<float>(b.ldx), strips);
-        SPS_LAUNCHED(ctx);
-    }
-    if (w->bare > 0) {
-        bare_kernel<<<(unsigned)ceil_div(w->bare, 8), 256, 0, stream>>>(m, b);
-        SPS_LAUNCHED(ctx);
-    }
+    if (w->count > 0)
+        SPS_TRY_RETURN(run_kernel(ctx,
+                                  (unsigned)(min(resident, wanted) * strips),
+                                  threads_of<Q>, windows_kernel<Q, PAIRS>, m, b,
+                                  stride_of<float>(b.ldx), strips));
+    if (w->bare > 0)
+        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w->bare, 8), 256,
+                                  bare_kernel, m, b));
     return SPS_OK;
 }
 

@@ -73,9 +73,8 @@ sps_status launch(const sps_hot_plan *h, const V *val, const blocks<T> &b)
     size_t shared = (size_t)h->near * sizeof(T);
     auto kernel = hot_kernel<PAIRED, V, T>;
 
-    pack_kernel<<<(unsigned)ceil_div(n, 256), 256, 0, s->stream>>>(
-        b.x, b.ldx, h->columns.column, n, (T *)h->packed);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_items(ctx, n, pack_kernel<T>, b.x, b.ldx,
+                             h->columns.column, n, (T *)h->packed));
     SPS_TRY_RETURN(allow_shared(ctx, kernel, shared));
     kernel<<<grid, hot_threads, shared, s->stream>>>(rows_of<T>(h), val);
     SPS_LAUNCHED(ctx);

@@ -125,16 +125,12 @@ sps_status launch_identity(sps_context *ctx, const sps_block *X, bool pairs,
 {
     const int64_t count = X->n * ((X->k + 1) / 2);
     const unsigned grid = (unsigned)ceil_div(count, 256);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
     if (pairs)
-        identity_kernel<true><<<grid, 256, 0, stream>>>(numbers(X), X->ld,
-                                                        X->n, X->k, out);
-    else
-        identity_kernel<false><<<grid, 256, 0, stream>>>(numbers(X), X->ld,
-                                                         X->n, X->k, out);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, grid, 256, identity_kernel<true>, numbers(X),
+                          X->ld, X->n, X->k, out);
+    return run_kernel(ctx, grid, 256, identity_kernel<false>, numbers(X), X->ld,
+                      X->n, X->k, out);
 }
 
 /* Copies the k factors c from host to device memory. */

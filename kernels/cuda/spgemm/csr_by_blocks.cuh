@@ -25,10 +25,8 @@ int size_without(int faults, bool columns)
 sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
 {
     if (A->nrow == 0) return SPS_OK;
-    find_faults<<<(unsigned)ceil_div(A->nrow, 32), 256, 0, p.stream()>>>(
-        A->rowptr, A->col, A->nrow, faults);
-    SPS_LAUNCHED(p.ctx);
-    return SPS_OK;
+    return run_kernel(p.ctx, (unsigned)ceil_div(A->nrow, 32), 256, find_faults,
+                      A->rowptr, A->col, A->nrow, faults);
 }
 
 /* Returns whether a matrix with these faults consists of r x s blocks. */
@@ -60,7 +58,7 @@ sps_status find_shape(product *p, bool *found)
     constexpr int rows = (1 << block_kinds) - 1;
     int faults[2];
 
-    SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, sizeof faults, p->stream()));
+    SPS_TRY_RETURN(clear(p->ctx, 2, p->number));
     SPS_TRY_RETURN(look_for_faults(*p, p->A, p->number));
     SPS_TRY_RETURN(look_for_faults(*p, p->B, p->number + 1));
     SPS_TRY_RETURN(read_numbers(*p, p->number, 2, faults));
@@ -184,10 +182,8 @@ sps_status open_blocks(const product &p, const sps_csr *blocks, sps_csr *C)
 {
     C->nnz = blocks->nnz * p.shape.r * p.shape.s;
     SPS_TRY_RETURN(take_offsets(p, C));
-    spread_offsets<<<(unsigned)ceil_div(C->nrow + 1, 256), 256, 0,
-                     p.stream()>>>(blocks->rowptr, blocks->nrow, p.shape.r,
-                                   p.shape.s, C->rowptr);
-    SPS_LAUNCHED(p.ctx);
+    SPS_TRY_RETURN(run_items(p.ctx, C->nrow + 1, spread_offsets, blocks->rowptr,
+                             blocks->nrow, p.shape.r, p.shape.s, C->rowptr));
     return take_entries(p, C);
 }
 
@@ -243,7 +239,7 @@ sps_status renew_blocks(const product &p, const sps_csr *C,
     row_list tier[tiers];
     int faults;
 
-    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof(int), p.stream()));
+    SPS_TRY_RETURN(clear(p.ctx, 1, p.number));
     SPS_TRY_RETURN(look_for_faults(p, C, p.number));
     SPS_TRY_RETURN(read_numbers(p, p.number, 1, &faults));
     *made = has_blocks(faults, p.shape.r, p.shape.s);

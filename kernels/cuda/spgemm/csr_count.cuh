@@ -47,10 +47,9 @@ sps_status count_long(product *p, holder *h, int rows)
     SPS_TRY_RETURN(h->take(rows, &first));
     SPS_TRY_RETURN(h->take(rows, &windows));
     SPS_TRY_RETURN(h->take(rows + 1, &item));
-    measure_spans<<<blocks, 256, 0, p->stream()>>>(
-        factor_of<float>(p->A), factor_of<float>(p->B), list, first,
-        windows);
-    SPS_LAUNCHED(p->ctx);
+    SPS_TRY_RETURN(run_kernel(p->ctx, blocks, 256, measure_spans,
+                              factor_of<float>(p->A), factor_of<float>(p->B),
+                              list, first, windows));
     SPS_TRY_RETURN(spsi_cuda_scan(p->ctx, windows, rows, item));
     SPS_TRY_RETURN(read_numbers(*p, item + rows, 1, &w->items));
     SPS_TRY_RETURN(h->take(w->items, &w->at));
@@ -60,9 +59,7 @@ sps_status count_long(product *p, holder *h, int rows)
                         32 * window_warps, 0, p->stream()>>>(
             factor_of<float>(p->A), factor_of<float>(p->B), *w);
     SPS_LAUNCHED(p->ctx);
-    join_windows<<<blocks, 256, 0, p->stream()>>>(*w, p->count);
-    SPS_LAUNCHED(p->ctx);
-    return SPS_OK;
+    return run_kernel(p->ctx, blocks, 256, join_windows, *w, p->count);
 }
 
 /* Counts rows with many products: with a table of 256 columns (1024 for nodes,
@@ -80,7 +77,7 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
                                          cudaMemcpyDeviceToDevice,
                                          p->stream()));
     for (int t = 0; t < 3; t++) {
-        SPS_CUDA(p->ctx, cudaMemsetAsync(left, 0, sizeof *left, p->stream()));
+        SPS_TRY_RETURN(clear(p->ctx, 1, left));
         SPS_TRY_RETURN(count_tier(*p, tried,
                                   try_bits[t == 0 && p->way == ALIKE ? 1 : t],
                                   list[t], left));
@@ -93,23 +90,18 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
 
 sps_status count_by_merging(const product &p)
 {
-    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof(int), p.stream()));
-    count_merged<<<(unsigned)ceil_div(p.A->nrow, merge_threads), merge_threads,
-                   0, p.stream()>>>(factor_of<float>(p.A),
-                                    factor_of<float>(p.B), p.A->nrow, p.count,
-                                    p.number);
-    SPS_LAUNCHED(p.ctx);
-    return SPS_OK;
+    SPS_TRY_RETURN(clear(p.ctx, 1, p.number));
+    return run_kernel(p.ctx, (unsigned)ceil_div(p.A->nrow, merge_threads),
+                      merge_threads, count_merged, factor_of<float>(p.A),
+                      factor_of<float>(p.B), p.A->nrow, p.count, p.number);
 }
 
 /* Sets size = from for leaders, and to -1 (no tier) for the rows that another
  * row leads. */
 sps_status only_leaders(const product &p, const int32_t *from, int32_t *size)
 {
-    keep_leaders<<<(unsigned)ceil_div(p.A->nrow, 256), 256, 0, p.stream()>>>(
-        p.leads, p.A->nrow, from, size);
-    SPS_LAUNCHED(p.ctx);
-    return SPS_OK;
+    return run_items(p.ctx, p.A->nrow, keep_leaders, p.leads, p.A->nrow, from,
+                     size);
 }
 
 void make_single(product *p)
@@ -129,9 +121,9 @@ sps_status count_by_products(product *p, holder *h)
 
     if (!p->work) SPS_TRY_RETURN(h->take(n, &p->work));
     if (!p->rest) SPS_TRY_RETURN(h->take(2 * n, &p->rest));
-    count_products<<<(unsigned)ceil_div(n, 32), 256, 0, p->stream()>>>(
-        factor_of<float>(p->A), pattern_of(*p, p->B), n, p->work);
-    SPS_LAUNCHED(p->ctx);
+    SPS_TRY_RETURN(run_kernel(p->ctx, (unsigned)ceil_div(n, 32), 256,
+                              count_products, factor_of<float>(p->A),
+                              pattern_of(*p, p->B), n, p->work));
     if (p->way == ALIKE)
         SPS_TRY_RETURN(only_leaders(*p, p->work, p->work));
     SPS_TRY_RETURN(make_tiers(*p, p->work, p->way == ALIKE ? 3 : 0, tier));
@@ -140,9 +132,7 @@ sps_status count_by_products(product *p, holder *h)
     SPS_TRY_RETURN(count_many(p, h, tier[try_first - least_bits],
                               tier[window_tier]));
     if (p->way != ALIKE) return SPS_OK;
-    follow_leaders<<<rows, 256, 0, p->stream()>>>(p->leads, n, p->count);
-    SPS_LAUNCHED(p->ctx);
-    return SPS_OK;
+    return run_kernel(p->ctx, rows, 256, follow_leaders, p->leads, n, p->count);
 }
 
 /* Counts the entries of each row of C. */
@@ -152,8 +142,7 @@ sps_status count_all(product *p, holder *h)
     const int64_t bound = (int64_t)p->longest[0] * p->longest[1];
 
     if (p->way == MERGED) return count_by_merging(*p);
-    SPS_CUDA(p->ctx, cudaMemsetAsync(p->count, 0, (size_t)n * sizeof *p->count,
-                                     p->stream()));
+    SPS_TRY_RETURN(clear(p->ctx, n, p->count));
     if (bound == 0) return SPS_OK;
     if (p->way == SINGLE && bound <= tight_limit)
         return count_tier(*p, {NULL, n}, least_bits + tier_of((int)bound), NULL,

@@ -84,7 +84,6 @@ sps_status read_findings(sps_context *ctx, const findings *d, findings *f)
 sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
                                  int64_t *bad, bool *sorted)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const int64_t n = A->nrow;
     findings f = {ULLONG_MAX, 0}, *d;
     holder h(ctx);
@@ -92,9 +91,9 @@ sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(h.take(1, &d));
     SPS_CUDA(ctx, spsi_cuda_up(ctx, d, &f, sizeof f));
-    check_rows<<<(unsigned)ceil_div(n + 1, 32), 256, 0, stream>>>(
-        A->rowptr, A->col, n, A->ncol, A->nnz, d);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(n + 1, 32), 256,
+                              check_rows, A->rowptr, A->col, n, A->ncol, A->nnz,
+                              d));
     SPS_TRY_RETURN(read_findings(ctx, d, &f));
     *bad = f.bad == ULLONG_MAX ? -1 : (int64_t)f.bad;
     *sorted = f.unsorted == 0;
@@ -105,9 +104,5 @@ sps_status spsi_cuda_csr_narrow(sps_context *ctx, const int64_t *wide,
                                 int64_t n, int32_t *narrow)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (n == 0) return SPS_OK;
-    narrow_offsets<<<(unsigned)ceil_div(n, 256), 256, 0,
-                     spsi_cuda_state(ctx)->stream>>>(wide, n, narrow);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, n, narrow_offsets, wide, n, narrow);
 }

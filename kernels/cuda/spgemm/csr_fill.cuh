@@ -63,12 +63,9 @@ sps_status fill_by_merging(const product &p, bool known, int longest,
     const size_t shared = staged ? (size_t)longest * merge_threads *
                                        (sizeof(V) + sizeof(int32_t)) : 0;
 
-    if (known) {
-        renew_merged<V><<<blocks, merge_threads, 0, p.stream()>>>(
-            A, B, C->nrow, C->rowptr, C->col, (V *)C->val, bad);
-        SPS_LAUNCHED(p.ctx);
-        return SPS_OK;
-    }
+    if (known)
+        return run_kernel(p.ctx, blocks, merge_threads, renew_merged<V>, A, B,
+                          C->nrow, C->rowptr, C->col, (V *)C->val, bad);
     SPS_TRY_RETURN(allow_shared(p.ctx, fill_merged<V>, shared));
     fill_merged<V><<<blocks, merge_threads, shared, p.stream()>>>(
         A, B, C->nrow, staged, C->rowptr, C->col, (V *)C->val);

@@ -33,14 +33,11 @@ namespace {
 /* p->longest becomes the lengths of the longest rows of A and of B. */
 sps_status longest_rows(product *p)
 {
-    SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, 2 * sizeof(int),
-                                     p->stream()));
-    longest_row<<<1024, 256, 0, p->stream()>>>(p->A->rowptr, p->A->nrow,
-                                               p->number);
-    SPS_LAUNCHED(p->ctx);
-    longest_row<<<1024, 256, 0, p->stream()>>>(p->B->rowptr, p->B->nrow,
-                                               p->number + 1);
-    SPS_LAUNCHED(p->ctx);
+    SPS_TRY_RETURN(clear(p->ctx, 2, p->number));
+    SPS_TRY_RETURN(run_kernel(p->ctx, 1024, 256, longest_row, p->A->rowptr,
+                              p->A->nrow, p->number));
+    SPS_TRY_RETURN(run_kernel(p->ctx, 1024, 256, longest_row, p->B->rowptr,
+                              p->B->nrow, p->number + 1));
     return read_numbers(*p, p->number, 2, p->longest);
 }
 
@@ -48,10 +45,8 @@ sps_status longest_rows(product *p)
 sps_status find_alike(const product &p, const sps_csr *A, uint8_t *same)
 {
     if (A->nrow == 0) return SPS_OK;
-    compare_rows<<<(unsigned)ceil_div(A->nrow, 32), 256, 0, p.stream()>>>(
-        A->rowptr, A->col, A->nrow, same);
-    SPS_LAUNCHED(p.ctx);
-    return SPS_OK;
+    return run_kernel(p.ctx, (unsigned)ceil_div(A->nrow, 32), 256, compare_rows,
+                      A->rowptr, A->col, A->nrow, same);
 }
 
 /* Computes p->leads; *pays: whether rows of A have the same columns often
@@ -66,13 +61,11 @@ sps_status count_alike(product *p, holder *h, bool *pays)
     SPS_TRY_RETURN(h->take(n, &same));
     SPS_TRY_RETURN(h->take(n, &p->leads));
     SPS_TRY_RETURN(find_alike(*p, p->A, same));
-    SPS_CUDA(p->ctx, cudaMemsetAsync(p->number, 0, sizeof leaders,
-                                     p->stream()));
-    count_off<<<blocks, 256, 0, p->stream()>>>(same, n, p->leads);
-    SPS_LAUNCHED(p->ctx);
-    count_leaders<<<blocks < 1024 ? blocks : 1024, 256, 0, p->stream()>>>(
-        p->leads, n, p->number);
-    SPS_LAUNCHED(p->ctx);
+    SPS_TRY_RETURN(clear(p->ctx, 2, p->number));
+    SPS_TRY_RETURN(run_kernel(p->ctx, blocks, 256, count_off, same, n,
+                              p->leads));
+    SPS_TRY_RETURN(run_kernel(p->ctx, blocks < 1024 ? blocks : 1024, 256,
+                              count_leaders, p->leads, n, p->number));
     SPS_TRY_RETURN(read_numbers(*p, p->number, 2, leaders));
     p->together = leaders[1];
     *pays = leaders[0] <= 0.6 * (double)n;
@@ -145,12 +138,8 @@ sps_status as_doubles(sps_context *ctx, holder *h, const sps_csr *A, bool wide,
     SPS_TRY_RETURN(h->take(A->nnz, &val));
     same->val = val;
     same->dtype = SPS_F64;
-    if (A->nnz == 0) return SPS_OK;
-    widen_values<<<(unsigned)ceil_div(A->nnz, 256), 256, 0,
-                   spsi_cuda_state(ctx)->stream>>>((const float *)A->val,
-                                                   A->nnz, val);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, A->nnz, widen_values, (const float *)A->val, A->nnz,
+                     val);
 }
 
 sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
@@ -211,7 +200,7 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
     SPS_TRY_RETURN(h.take(1, &bad));
-    SPS_CUDA(ctx, cudaMemsetAsync(bad, 0xff, sizeof *bad, p.stream()));
+    SPS_TRY_RETURN(clear(ctx, 1, bad, 0xff));
     SPS_TRY_RETURN(choose_way(&p, &h, true));
     if (p.way == BLOCKS) SPS_TRY_RETURN(renew_blocks(p, C, bad, &made));
     if (made) return read_numbers(p, bad, 1, first_bad);

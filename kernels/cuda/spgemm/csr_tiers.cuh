@@ -180,10 +180,9 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
     const int64_t n = p.A->nrow, blocks = ceil_div(n, 256);
     int number[tiers], cursor[tiers], at = 0;
 
-    SPS_CUDA(p.ctx, cudaMemsetAsync(p.number, 0, sizeof number, p.stream()));
-    count_tiers<<<(unsigned)blocks, 256, 0, p.stream()>>>(size, n, by,
-                                                          p.number);
-    SPS_LAUNCHED(p.ctx);
+    SPS_TRY_RETURN(clear(p.ctx, tiers, p.number));
+    SPS_TRY_RETURN(run_kernel(p.ctx, (unsigned)blocks, 256, count_tiers, size,
+                              n, by, p.number));
     SPS_TRY_RETURN(read_numbers(p, p.number, tiers, number));
     for (int t = 0; t < tiers; t++) {
         tier[t] = {number[t] == n ? NULL : p.list + at, number[t]};
@@ -194,9 +193,8 @@ sps_status make_tiers(const product &p, const int32_t *size, int by,
         if (number[t] == n) return SPS_OK;
     SPS_TRY_RETURN(p.ctx->backend->upload(p.ctx, p.number, cursor,
                                           sizeof cursor));
-    list_tiers<<<(unsigned)blocks, 256, 0, p.stream()>>>(size, n, by, p.number,
-                                                         p.list);
-    SPS_LAUNCHED(p.ctx);
+    SPS_TRY_RETURN(run_kernel(p.ctx, (unsigned)blocks, 256, list_tiers, size, n,
+                              by, p.number, p.list));
     if (number[window_tier] == n) tier[window_tier].row = p.list;
     return SPS_OK;
 }
@@ -308,11 +306,7 @@ row_lengths(const int64_t *__restrict__ rowptr, int64_t n, int32_t *count)
 
 sps_status count_known(const product &p, const sps_csr *C)
 {
-    if (C->nrow == 0) return SPS_OK;
-    row_lengths<<<(unsigned)ceil_div(C->nrow, 256), 256, 0, p.stream()>>>(
-        C->rowptr, C->nrow, p.count);
-    SPS_LAUNCHED(p.ctx);
-    return SPS_OK;
+    return run_items(p.ctx, C->nrow, row_lengths, C->rowptr, C->nrow, p.count);
 }
 
 } // namespace

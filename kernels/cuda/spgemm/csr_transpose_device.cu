@@ -78,9 +78,7 @@ sps_status sort_entries(sps_context *ctx, holder *h, const sps_csr *A,
     I *own;
 
     SPS_TRY_RETURN(h->take(A->nnz, &own));
-    number_entries<<<(unsigned)ceil_div(A->nnz, 256), 256, 0, stream>>>(A->nnz,
-                                                                        own);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_items(ctx, A->nnz, number_entries<I>, A->nnz, own));
     SPS_CUDA(ctx, cub::DeviceRadixSort::SortPairs(
                       nullptr, bytes, A->col, sorted, own, entry, A->nnz, 0,
                       bits_of(A->ncol), stream));
@@ -94,7 +92,6 @@ sps_status sort_entries(sps_context *ctx, holder *h, const sps_csr *A,
 template <class I>
 sps_status transpose_entries(sps_context *ctx, const sps_csr *A, sps_csr *T)
 {
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
     const int64_t nnz = A->nnz;
     const unsigned blocks = (unsigned)ceil_div(nnz + 1, 256);
     holder h(ctx);
@@ -105,19 +102,16 @@ sps_status transpose_entries(sps_context *ctx, const sps_csr *A, sps_csr *T)
     SPS_TRY_RETURN(h.take(nnz, &entry));
     SPS_TRY_RETURN(sort_entries(ctx, &h, A, sorted, entry));
     SPS_TRY_RETURN(h.take(nnz, &row));
-    number_rows<<<(unsigned)ceil_div(A->nrow, 8), 256, 0, stream>>>(
-        A->rowptr, A->nrow, row);
-    SPS_LAUNCHED(ctx);
-    find_offsets<<<blocks, 256, 0, stream>>>(sorted, nnz, A->ncol, T->rowptr);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(A->nrow, 8), 256,
+                              number_rows, A->rowptr, A->nrow, row));
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, 256, find_offsets, sorted, nnz,
+                              A->ncol, T->rowptr));
     if (A->dtype == SPS_F64)
-        gather_entries<<<blocks, 256, 0, stream>>>(
-            entry, row, (const double *)A->val, nnz, T->col, (double *)T->val);
-    else
-        gather_entries<<<blocks, 256, 0, stream>>>(
-            entry, row, (const float *)A->val, nnz, T->col, (float *)T->val);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, blocks, 256, gather_entries<I, double>, entry,
+                          row, (const double *)A->val, nnz, T->col,
+                          (double *)T->val);
+    return run_kernel(ctx, blocks, 256, gather_entries<I, float>, entry, row,
+                      (const float *)A->val, nnz, T->col, (float *)T->val);
 }
 
 sps_status make_transpose(sps_context *ctx, const sps_csr *A, sps_csr *T)
@@ -128,11 +122,7 @@ sps_status make_transpose(sps_context *ctx, const sps_csr *A, sps_csr *T)
 
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, offsets, &got));
     T->rowptr = (int64_t *)got;
-    if (A->nnz == 0) {
-        SPS_CUDA(ctx, cudaMemsetAsync(T->rowptr, 0, offsets,
-                                      spsi_cuda_state(ctx)->stream));
-        return SPS_OK;
-    }
+    if (A->nnz == 0) return clear(ctx, T->nrow + 1, T->rowptr);
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)T->nnz * sizeof *T->col, &got));
     T->col = (int32_t *)got;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)T->nnz * size, &got));

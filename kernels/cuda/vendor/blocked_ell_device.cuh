@@ -142,36 +142,27 @@ sps_status launch_count(sps_context *ctx, const sps_csr_local *A,
                         block_count *c)
 {
     int64_t mb = ceil_div(A->nrow, B);
-    unsigned grid = group_grid(mb, B);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
-    if (A->rowptr32)
-        count_blocks<B><<<grid, 256, 0, stream>>>(A->rowptr32, A->col, A->nrow,
-                                                  mb, c);
-    else
-        count_blocks<B><<<grid, 256, 0, stream>>>(A->rowptr, A->col, A->nrow,
-                                                  mb, c);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return with_offsets(A, [&](auto rowptr) -> sps_status {
+        count_blocks<B><<<group_grid(mb, B), 256, 0,
+                          spsi_cuda_state(ctx)->stream>>>(
+            rowptr, A->col, A->nrow, mb, c);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    });
 }
 
 template <int B>
 sps_status launch_columns(sps_context *ctx, const sps_csr_local *A,
                           const sps_blocked_ell *e, uint8_t *empty)
 {
-    unsigned grid = group_grid(e->mb, B);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-
-    if (A->rowptr32)
-        set_columns<B><<<grid, 256, 0, stream>>>(A->rowptr32, A->col, A->nrow,
-                                                 e->mb, e->nb, e->w,
-                                                 e->column, empty);
-    else
-        set_columns<B><<<grid, 256, 0, stream>>>(A->rowptr, A->col, A->nrow,
-                                                 e->mb, e->nb, e->w,
-                                                 e->column, empty);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return with_offsets(A, [&](auto rowptr) -> sps_status {
+        set_columns<B><<<group_grid(e->mb, B), 256, 0,
+                         spsi_cuda_state(ctx)->stream>>>(
+            rowptr, A->col, A->nrow, e->mb, e->nb, e->w, e->column, empty);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    });
 }
 
 inline int shift_of(int b) { return b == 8 ? 3 : b == 16 ? 4 : 5; }

@@ -93,10 +93,7 @@ sps_status launch_join_product(const sps_spmm_args *args, const void *t,
 
     b.x = (const T *)t;
     b.ldx = ld;
-    join_kernel<<<(unsigned)ceil_div(Y->n * Y->k, 256), 256, 0,
-                  spsi_cuda_state(Y->ctx)->stream>>>(b, Y->n);
-    SPS_LAUNCHED(Y->ctx);
-    return SPS_OK;
+    return run_items(Y->ctx, Y->n * Y->k, join_kernel<T>, b, Y->n);
 }
 
 inline sps_status join_product(const sps_spmm_args *args, const void *t,
@@ -133,21 +130,13 @@ copy_column(const T *__restrict__ from, int64_t from_ld, T *__restrict__ to,
 /* Copies the first column of a block to that of another block, bit for bit. */
 inline sps_status move_column(const sps_block *from, const sps_block *to)
 {
-    sps_context *ctx = to->ctx;
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    unsigned grid = (unsigned)ceil_div(to->n, 256);
-
-    if (to->n == 0) return SPS_OK;
     if (to->dtype == SPS_F64)
-        copy_column<<<grid, 256, 0, stream>>>((const double *)from->data,
-                                              from->ld, (double *)to->data,
-                                              to->ld, to->n);
-    else
-        copy_column<<<grid, 256, 0, stream>>>((const float *)from->data,
-                                              from->ld, (float *)to->data,
-                                              to->ld, to->n);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_items(to->ctx, to->n, copy_column<double>,
+                         (const double *)from->data, from->ld,
+                         (double *)to->data, to->ld, to->n);
+    return run_items(to->ctx, to->n, copy_column<float>,
+                     (const float *)from->data, from->ld, (float *)to->data,
+                     to->ld, to->n);
 }
 
 /* Returns a block of one column whose elements are contiguous at `data`, with

@@ -51,16 +51,13 @@ inline sps_status bsr_turn(sps_context *ctx, const bsr *m)
     const sps_node_blocks *n = &m->blocks;
     int64_t numbers = n->count * n->b * n->b;
     unsigned grid = (unsigned)ceil_div(numbers, 256);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
     if (n->dtype == SPS_F64)
-        turn_blocks<<<grid, 256, 0, stream>>>((const double *)n->val, n->b,
-                                              numbers, (double *)m->turned);
-    else
-        turn_blocks<<<grid, 256, 0, stream>>>((const float *)n->val, n->b,
-                                              numbers, (float *)m->turned);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, grid, 256, turn_blocks<double>,
+                          (const double *)n->val, n->b, numbers,
+                          (double *)m->turned);
+    return run_kernel(ctx, grid, 256, turn_blocks<float>, (const float *)n->val,
+                      n->b, numbers, (float *)m->turned);
 }
 
 inline sps_status bsr_values(sps_context *ctx, const sps_csr_local *A,

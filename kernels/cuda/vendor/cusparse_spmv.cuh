@@ -176,10 +176,7 @@ inline sps_status narrow_offsets(sps_plan *plan, const int64_t *from,
                                  int64_t n, int32_t **to_p)
 {
     SPS_TRY_RETURN(plan_take(plan, n, to_p));
-    narrow_kernel<<<(unsigned)ceil_div(n, 256), 256, 0,
-                    spsi_cuda_state(plan->ctx)->stream>>>(from, n, *to_p);
-    SPS_LAUNCHED(plan->ctx);
-    return SPS_OK;
+    return run_items(plan->ctx, n, narrow_kernel<int32_t>, from, n, *to_p);
 }
 
 inline bool single_fits(const sps_problem *p, const char **why_not)

@@ -108,13 +108,9 @@ sps_status join_samples(const sps_plan *plan, const sps_sddmm_args *args,
     const vendor_plan *v = (const vendor_plan *)plan;
     int64_t nnz = plan->A->nnz;
 
-    join<<<(unsigned)ceil_div(nnz, 256), 256, 0,
-           spsi_cuda_state(ctx)->stream>>>((const T *)v->sample,
-                                           (const V *)plan->A->val,
-                                           args->beta, (T *)args->val, nnz,
-                                           zero);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, nnz, join<T, V>, (const T *)v->sample,
+                     (const V *)plan->A->val, args->beta, (T *)args->val, nnz,
+                     zero);
 }
 
 /* Launches val = sample [* a] + beta val; with `zero` all samples count as

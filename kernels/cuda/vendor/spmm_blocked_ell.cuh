@@ -172,17 +172,14 @@ double bell_cost(const sps_problem *p)
 /* Counts the blocks for all block sizes, exactly. */
 sps_status count_all(sps_context *ctx, const sps_csr_local *A, block_count *c)
 {
-    size_t bytes = size_count * sizeof *c;
     block_count *there;
 
-    SPS_TRY_RETURN(spsi_cuda_need_scratch(ctx, bytes));
-    there = (block_count *)spsi_cuda_state(ctx)->d_scratch;
-    SPS_CUDA(ctx, cudaMemsetAsync(there, 0, bytes,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(take_scratch(ctx, size_count, &there));
+    SPS_TRY_RETURN(clear(ctx, size_count, there));
     SPS_TRY_RETURN(launch_count<8>(ctx, A, there));
     SPS_TRY_RETURN(launch_count<16>(ctx, A, there + 1));
     SPS_TRY_RETURN(launch_count<32>(ctx, A, there + 2));
-    return ctx->backend->download(ctx, c, there, bytes);
+    return download(ctx, size_count, there, c);
 }
 
 /* Chooses the block size; *empty becomes the number of block rows without
@@ -229,8 +226,7 @@ sps_status convert(bell_plan *v, int empty)
     SPS_TRY_RETURN(e->b == 8    ? launch_columns<8>(ctx, A, e, v->empty)
                    : e->b == 16 ? launch_columns<16>(ctx, A, e, v->empty)
                                 : launch_columns<32>(ctx, A, e, v->empty));
-    SPS_CUDA(ctx, cudaMemsetAsync(e->val, 0, bytes,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(clear(ctx, (int64_t)bytes, (char *)e->val));
     return write_values(ctx, A, e);
 }
 
@@ -351,12 +347,8 @@ sps_status pad(const bell_plan *v, const sps_block *X)
     int64_t padded = e->nb * e->b;
     int wide = (X->k + 3) / 4 * 4;
 
-    pad_rows<<<(unsigned)ceil_div(padded * wide, 256), 256, 0,
-               spsi_cuda_state(ctx)->stream>>>((const T *)X->data, X->ld, X->n,
-                                               X->k, (T *)v->x, v->ld, padded,
-                                               wide);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, padded * wide, pad_rows<T>, (const T *)X->data, X->ld,
+                     X->n, X->k, (T *)v->x, v->ld, padded, wide);
 }
 
 template <class T>
@@ -367,12 +359,8 @@ sps_status join(const bell_plan *v, const sps_spmm_args *args)
 
     b.x = (const T *)v->y;
     b.ldx = v->ld;
-    join_rows<<<(unsigned)ceil_div(args->Y->n * b.k, 256), 256, 0,
-                spsi_cuda_state(ctx)->stream>>>(b, args->Y->n,
-                                                shift_of(v->base.ell.b),
-                                                v->empty);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_items(ctx, args->Y->n * b.k, join_rows<T>, b, args->Y->n,
+                     shift_of(v->base.ell.b), v->empty);
 }
 
 /* Multiplies the block rows of panel p; the product is written to the same rows

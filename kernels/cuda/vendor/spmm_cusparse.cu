@@ -196,10 +196,8 @@ sps_status with_scalars(sps_context *ctx, const sps_spmm_args *args,
     sps_status st;
 
     if (!two) return with_host_scalars(args, call);
-    if (narrow) {
-        narrow_scalars<<<1, 32, 0, spsi_cuda_state(ctx)->stream>>>(two, room);
-        SPS_LAUNCHED(ctx);
-    }
+    if (narrow)
+        SPS_TRY_RETURN(run_kernel(ctx, 1, 32, narrow_scalars, two, room));
     SPS_CUSPARSE(ctx, cusparseSetPointerMode(handle,
                                              CUSPARSE_POINTER_MODE_DEVICE));
     st = narrow ? call((const void *)room, (const void *)(room + 1))

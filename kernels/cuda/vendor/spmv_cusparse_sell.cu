@@ -82,18 +82,14 @@ sps_status fill(const sell_plan *s, int32_t *column)
     sps_context *ctx = s->vendor.super.ctx;
     const sps_csr_local *A = s->vendor.super.A;
     unsigned grid = (unsigned)ceil_div(s->slices * height, 256);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
 
     if (A->dtype == SPS_F64)
-        fill_slices<<<grid, 256, 0, stream>>>(
-            A->rowptr32, A->col, (const double *)A->val, A->nrow, s->slices,
-            s->start, column, (double *)s->val);
-    else
-        fill_slices<<<grid, 256, 0, stream>>>(
-            A->rowptr32, A->col, (const float *)A->val, A->nrow, s->slices,
-            s->start, column, (float *)s->val);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+        return run_kernel(ctx, grid, 256, fill_slices<double>, A->rowptr32,
+                          A->col, (const double *)A->val, A->nrow, s->slices,
+                          s->start, column, (double *)s->val);
+    return run_kernel(ctx, grid, 256, fill_slices<float>, A->rowptr32, A->col,
+                      (const float *)A->val, A->nrow, s->slices, s->start,
+                      column, (float *)s->val);
 }
 
 /* Computes s->start and s->slots by counting and prefix sums. */
@@ -102,13 +98,10 @@ sps_status count(sell_plan *s, int32_t *counts, int64_t *sums)
     sps_context *ctx = s->vendor.super.ctx;
     const sps_csr_local *A = s->vendor.super.A;
 
-    count_slots<<<(unsigned)ceil_div(s->slices * height, 256), 256, 0,
-                  spsi_cuda_state(ctx)->stream>>>(A->rowptr32, A->nrow,
-                                                  s->slices, counts);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_items(ctx, s->slices * height, count_slots, A->rowptr32,
+                             A->nrow, s->slices, counts));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, counts, s->slices, sums));
-    SPS_TRY_RETURN(ctx->backend->download(ctx, &s->slots, sums + s->slices,
-                                          sizeof s->slots));
+    SPS_TRY_RETURN(download(ctx, 1, sums + s->slices, &s->slots));
     return narrow_offsets(&s->vendor.super, sums, s->slices + 1, &s->start);
 }
 
