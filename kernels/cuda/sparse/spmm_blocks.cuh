@@ -185,11 +185,6 @@ template <int B, int L, class V> struct feeder {
     }
 };
 
-/* BARE: rows end within a vector whose remaining numbers must not be read, or
- * the last block extends past the last row of X, after which there may be no
- * memory.  Otherwise rows end with a whole vector, or its remaining numbers are
- * padding that may be read. */
-
 /* A lane's part of rows of X and Y: vector q at column W (l + L q) and, with
  * TAIL, column l of the L columns after all vectors.  Positions that are not
  * columns are stored as zeros or not at all; the last column is loaded in their
@@ -250,7 +245,11 @@ struct lane_lumps {
 };
 
 /* acc[r] += A X for the blocks s .. most - 1 of a block row, as far as the
- * stage holds them, with values at val and columns at column. */
+ * stage holds them, with values at val and columns at column.  BARE: rows end
+ * within a vector whose remaining numbers must not be read, or the last block
+ * extends past the last row of X, after which there may be no memory; otherwise
+ * rows end with a whole vector, or its remaining numbers are padding that may
+ * be read. */
 template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
 __device__ __forceinline__ void
 add_stage(const V *val, const int32_t *column,

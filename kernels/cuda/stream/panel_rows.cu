@@ -279,9 +279,7 @@ sps_status spsi_stream_list_residents(sps_stream_plan *plan)
     sps_status st;
 
     if (plan->resident == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &plan->views));
-    plan->views_bytes = bytes;
-    plan->super.bytes += bytes;
+    SPS_TRY_RETURN(spsi_plan_take(&plan->super, bytes, &plan->views));
     SPS_TRY_RETURN(spsi_new(ctx, bytes, &list));
     for (int64_t i = 0; i < plan->resident; i++)
         ((view *)list)[i] = view_of(plan->panel[i].is, plan->panel[i].at);

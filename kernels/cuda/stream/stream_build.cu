@@ -85,10 +85,9 @@ sps_status add_chunk(sps_stream_plan *plan, bool device, size_t bytes)
 
     SPS_TRY_RETURN(hold(ctx, plan->chunks, sizeof *plan->chunk,
                         &plan->chunks_room, (void **)&plan->chunk));
-    SPS_TRY_RETURN(device ? ctx->backend->alloc(ctx, bytes, &p)
+    SPS_TRY_RETURN(device ? spsi_plan_take(&plan->super, bytes, &p)
                           : ctx->backend->share(ctx, bytes, &p));
     plan->chunk[plan->chunks++] = {(char *)p, bytes, 0, device};
-    if (device) plan->super.bytes += bytes;
     return SPS_OK;
 }
 
@@ -205,12 +204,10 @@ sps_status copy_offsets(sps_context *ctx, const sps_csr_local *A, copy &c)
 
     SPS_TRY_RETURN(SPS_NEW(ctx, n, &c.rowptr));
     if (A->rowptr)
-        return ctx->backend->download(ctx, c.rowptr, A->rowptr,
-                                      (size_t)n * sizeof *c.rowptr);
+        return download(ctx, n, A->rowptr, c.rowptr);
     int32_t *narrow = (int32_t *)c.rowptr;
 
-    SPS_TRY_RETURN(ctx->backend->download(ctx, narrow, A->rowptr32,
-                                          (size_t)n * sizeof *narrow));
+    SPS_TRY_RETURN(download(ctx, n, A->rowptr32, narrow));
     for (int64_t i = n - 1; i >= 0; i--) c.rowptr[i] = narrow[i];
     return SPS_OK;
 }
@@ -222,8 +219,7 @@ sps_status copy_all(sps_context *ctx, const sps_csr_local *A, copy &c)
     SPS_TRY_RETURN(copy_offsets(ctx, A, c));
     SPS_TRY_RETURN(SPS_NEW(ctx, A->nnz, &c.col));
     SPS_TRY_RETURN(spsi_new(ctx, n * value, &c.val));
-    SPS_TRY_RETURN(ctx->backend->download(ctx, c.col, A->col,
-                                          n * sizeof *c.col));
+    SPS_TRY_RETURN(download(ctx, A->nnz, A->col, c.col));
     return ctx->backend->download(ctx, c.val, A->val, n * value);
 }
 
@@ -306,21 +302,23 @@ sps_status pack_source(builder &b, const sps_problem *p)
 sps_status send_long_rows(sps_stream_plan *plan, const sps_packer *k)
 {
     sps_context *ctx = plan->super.ctx;
-    const size_t bytes = (size_t)(k->longs + 1) * sizeof(int64_t);
+    const size_t each = sizeof(int64_t), bytes = (size_t)k->longs * each;
     const size_t number = spsi_dtype_size(plan->super.block);
 
     plan->longs = k->longs;
     plan->parts = k->parts;
     if (k->longs == 0) return SPS_OK;
-    plan->part_bytes = (size_t)k->parts * (size_t)plan->super.k * number;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->long_row));
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->long_part));
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, plan->part_bytes, &plan->part));
-    plan->super.bytes += 2 * bytes + plan->part_bytes;
+    SPS_TRY_RETURN(spsi_plan_take(&plan->super, bytes + each,
+                                  (void **)&plan->long_row));
+    SPS_TRY_RETURN(spsi_plan_take(&plan->super, bytes + each,
+                                  (void **)&plan->long_part));
+    SPS_TRY_RETURN(spsi_plan_take(&plan->super, (size_t)k->parts *
+                                      (size_t)plan->super.k * number,
+                                  &plan->part));
     SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->long_row, k->long_row,
-                                        bytes - sizeof(int64_t)));
+                                        bytes));
     SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->long_part, k->long_part,
-                                        bytes - sizeof(int64_t)));
+                                        bytes));
     return ctx->backend->upload(ctx, plan->long_part + k->longs, &k->parts,
                                 sizeof k->parts);
 }
@@ -353,9 +351,9 @@ void release_chunks(sps_stream_plan *plan)
     sps_context *ctx = plan->super.ctx;
 
     for (int64_t i = 0; i < plan->chunks; i++) {
-        const sps_stream_chunk *c = &plan->chunk[i];
+        sps_stream_chunk *c = &plan->chunk[i];
 
-        if (c->device) spsi_cuda_release(ctx, c->at, c->bytes);
+        if (c->device) spsi_plan_give(&plan->super, (void **)&c->at);
         else ctx->backend->unshare(ctx, c->at, c->bytes);
     }
     plan->chunks = plan->panels = plan->resident = 0;
@@ -366,22 +364,14 @@ void release_chunks(sps_stream_plan *plan)
  * kept. */
 void release_panels(sps_stream_plan *plan)
 {
-    sps_context *ctx = plan->super.ctx;
-    const size_t bytes = (size_t)(plan->longs + 1) * sizeof(int64_t);
-
     spsi_stream_share_close(plan);
     release_chunks(plan);
-    spsi_cuda_release(ctx, plan->slots, plan->slots_bytes);
-    spsi_cuda_release(ctx, plan->long_row, bytes);
-    spsi_cuda_release(ctx, plan->long_part, bytes);
-    spsi_cuda_release(ctx, plan->part, plan->part_bytes);
-    spsi_cuda_release(ctx, plan->views, plan->views_bytes);
-    plan->slots = NULL;
-    plan->views = NULL;
-    plan->long_row = plan->long_part = NULL;
-    plan->part = NULL;
+    spsi_plan_give(&plan->super, (void **)&plan->slots);
+    spsi_plan_give(&plan->super, (void **)&plan->long_row);
+    spsi_plan_give(&plan->super, (void **)&plan->long_part);
+    spsi_plan_give(&plan->super, &plan->part);
+    spsi_plan_give(&plan->super, &plan->views);
     plan->longs = 0;
-    plan->super.bytes = 0;
 }
 
 } // namespace

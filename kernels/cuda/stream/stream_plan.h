@@ -112,14 +112,11 @@ typedef struct sps_stream_plan {
     int64_t longs, parts;
     int64_t *long_row, *long_part;
     void *part;
-    size_t part_bytes;
     void *views;                 /* descriptors of the resident panels, in
                                     device memory */
-    size_t views_bytes;
     sps_ring ring;
     char *slots;                 /* the slots of the ring, in device memory,
                                     `room` bytes each */
-    size_t slots_bytes;
     void *copies;                /* cudaStream_t; the next three members are
                                     cudaEvent_t */
     void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;

@@ -9,6 +9,7 @@
  * begins, since the recording may have been replayed before it.  Then copies
  * begin when the stream of the context has reached this pass (event `begun`),
  * and all panels are copied. */
+#include "cuda/base/device.cuh"
 #include "cuda/stream/stream.cuh"
 
 namespace {
@@ -185,9 +186,7 @@ sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
                             cudaStream_t stream)
 {
     if (!(plan->test.late & stage)) return SPS_OK;
-    spin<<<1, 1, 0, stream>>>();
-    SPS_LAUNCHED(plan->super.ctx);
-    return SPS_OK;
+    return run_kernel(plan->super.ctx, 1, 1, spin);
 }
 
 sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args)
@@ -209,13 +208,11 @@ sps_status spsi_stream_ring_open(sps_stream_plan *plan)
     const int64_t streamed = plan->panels - plan->resident;
     const int slots = streamed < SPS_RING_SLOTS ? (int)streamed
                                                 : SPS_RING_SLOTS;
-    const size_t bytes = (size_t)slots * plan->room;
 
     spsi_ring_open(&plan->ring, streamed, slots);
     if (streamed == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, (void **)&plan->slots));
-    plan->slots_bytes = bytes;
-    plan->super.bytes += bytes;
+    SPS_TRY_RETURN(spsi_plan_take(&plan->super, (size_t)slots * plan->room,
+                                  (void **)&plan->slots));
     if (plan->copies) return SPS_OK;         /* when only the values are new,
                                                 the stream and the events
                                                 exist */

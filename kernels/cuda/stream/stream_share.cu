@@ -188,10 +188,8 @@ sps_status place(sps_stream_plan *plan, const sps_spmm_args *args, range rows)
     sps_context *ctx = plan->super.ctx;
     const int64_t count = rows.count * args->Y->k;
 
-    place_kernel<<<(unsigned)ceil_div(count, 256), 256, 0,
-                   spsi_cuda_state(ctx)->stream>>>(
-        blocks_of<double>(args), plan->share.sum, rows.first, count);
-    SPS_LAUNCHED(ctx);
+    SPS_TRY_RETURN(run_items(ctx, count, place_kernel, blocks_of<double>(args),
+                             plan->share.sum, rows.first, count));
     ctx->memory.to_device += count * (int64_t)sizeof(double);
     return SPS_OK;
 }
