@@ -268,12 +268,13 @@ template <int R, int K, class V> struct blocks_row {
                     to.a[x / K * pitch + r * K + x % K] = g.a[r][i];
         }
     }
-    /* Returns the position of block column c in a row of C, or -1. */
+    /* Returns the position of block column c in a row of C, or -1.  A row
+     * without entries has no key that could be compared. */
     __device__ int position(int32_t c) const
     {
-        const int s = find_column(to.key, to.n, c);
+        const int s = to.n > 0 ? find_column(to.key, to.n, c) : 0;
 
-        return to.key[s] == c ? s * t.size : -1;
+        return to.n > 0 && to.key[s] == c ? s * t.size : -1;
     }
     /* Looks up the positions of the first blocks of the block rows of B. */
     __device__ void look_up(const blocks_group<R, K, V> &g) const

@@ -166,11 +166,46 @@ START_TEST(values_on_another_pattern_of_blocks_are_refused)
 }
 END_TEST
 
+/* C lacks all entries of one row of blocks.  It has one column of blocks, so
+ * that what other rows leave in shared memory is the column that is missing. */
+START_TEST(values_on_a_pattern_without_a_whole_row_are_refused)
+{
+    enum { ROWS = 3000 };
+    static const int all[] = { 1 }, some[] = { 9, 4, 11 };
+    static int length[ROWS];
+    sps_context *ctx = runner_context();
+    sps_csr *A = block_rows(ROWS, 40, 3, 3, some, 3, 7, SPS_F64);
+    sps_csr *B = block_rows(40, 1, 3, 6, all, 1, 8, SPS_F64);
+    sps_csr *a = sent(ctx, A), *b = sent(ctx, B);
+
+    for (int v = 0; v < ROWS; v++) length[v] = A->rowptr[3 * v] <
+                                               A->rowptr[3 * v + 1];
+    for (int missing = -1; missing < ROWS; missing += ROWS / 3) {
+        sps_csr *C, *c;
+
+        if (missing >= 0) length[missing] = 0;
+        C = block_rows(ROWS, 1, 3, 6, length, ROWS, 9, SPS_F64);
+        c = sent(ctx, C);
+        ck_assert_int_eq(spsi_matrix_multiply_values(ctx, a, b, c),
+                         missing >= 0 ? SPS_EMATRIX : SPS_OK);
+        if (missing >= 0) length[missing] = 1;
+        drop(ctx, C, c);
+        erase(&C);
+    }
+    drop(ctx, A, a);
+    drop(ctx, B, b);
+    erase(&A);
+    erase(&B);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(blocks_of_every_size),
     RUNNER_TEST(rows_of_blocks_of_every_length),
     RUNNER_TEST(blocks_with_a_fault),
     RUNNER_TEST(values_on_another_pattern_of_blocks_are_refused),
+    RUNNER_TEST(values_on_a_pattern_without_a_whole_row_are_refused),
 };
 
 RUNNER_MAIN("conform_spgemm_blocks", tests)
