@@ -12,13 +12,15 @@
  * two or three of them.  Kernels: spmm_rode.cuh.
  *
  * If row lengths are similar and the columns of neighbouring rows differ, no
- * plan data are needed.  Bytes: A and Y once, rows of X again whenever L1 and
+ * lists are needed, and products with 16 columns of floats are computed by
+ * spmm_rode_short.cu.  Bytes: A and Y once, rows of X again whenever L1 and
  * L2 have evicted them. */
 #include <cmath>
 #include <type_traits>
 
 #include "cuda/plan/segments_device.h"
 #include "cuda/sparse/spmm_rode.cuh"
+#include "cuda/sparse/spmm_rode_short.h"
 
 namespace {
 
@@ -48,6 +50,7 @@ struct rode_plan {
     int64_t ld;                /* leading dimension of the partial sums */
     void *part;                /* partial sums of the segments, slots x ld
                                   elements */
+    bool lists;                /* some rows are divided, or in groups */
 };
 
 /* Returns the number of rows of a run: about run_bytes of X, a multiple of the
@@ -381,6 +384,8 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const rode_plan *r = (const rode_plan *)plan;
 
+    if (!r->lists && spsi_cuda_rode_serves(plan, args))
+        return spsi_cuda_rode_short(plan, args);
     if (args->Y->dtype == SPS_F32) return product<float, float>(r, args);
     return plan->A->dtype == SPS_F64 ? product<double, double>(r, args)
                                      : product<double, float>(r, args);
@@ -410,7 +415,8 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     r->ld = ceil_div(p->k, 4) * 4;
     r->bandwidth = p->f->bandwidth;
     s->limits = { INT32_MAX, 0, 1 };
-    if (!spsi_segments_pay(p->f, &limits)) return SPS_OK;
+    r->lists = spsi_segments_pay(p->f, &limits);
+    if (!r->lists) return SPS_OK;
     SPS_TRY_RETURN(make_lists(r, p, limits));
     snprintf(r->base.super.detail, sizeof r->base.super.detail,
              s->limits.group > 1 ? "%d rows at once, %lld segments"

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_rode_short.c - spmm.rode on grids, whose rows have similar lengths:
+ * each row of Y is written once, with exact sums, whatever the number of rows,
+ * the width and the epilogue; and products with an X of floats and a Y of
+ * doubles. */
+#include <check.h>
+
+#include "tests/support/image.h"
+#include "tests/support/rig.h"
+#include "tests/support/runner.h"
+
+static sps_context *ctx;
+
+static void open_context(void) { ctx = runner_context(); }
+static void close_context(void) { fixture_close(&ctx); }
+
+static const sps_kernel *rode(void)
+{
+    const sps_kernel *kernel;
+
+    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
+        if (strcmp(kernel->name, "spmm.rode") == 0) break;
+    return kernel;
+}
+
+/* A grid of nx x ny x nz points and its couplings.  One of `odd` rows (0: none)
+ * has one more entry. */
+typedef struct mesh {
+    const char *what;
+    int nx, ny, nz;
+    bool corners;              /* 27 points, or 7 */
+    int64_t odd;
+} mesh;
+
+static const mesh MESHES[] = {
+    { "7 points", 107, 36, 32, false, 0 },
+    { "27 points", 28, 27, 26, true, 0 },
+    { "5 points", 170, 131, 1, false, 0 },
+    { "7 points and others", 33, 31, 30, false, 997 },
+    { "few rows", 3, 3, 1, false, 0 },
+};
+
+static bool coupled(const mesh *m, int dx, int dy, int dz)
+{
+    return m->corners || abs(dx) + abs(dy) + abs(dz) <= 1;
+}
+
+/* Appends the columns of row i, in ascending order, to col; returns their
+ * number. */
+static int row_of(const mesh *m, int64_t n, int64_t i, int32_t *col)
+{
+    const int64_t plane = (int64_t)m->nx * m->ny;
+    const int x = (int)(i % m->nx), y = (int)(i / m->nx % m->ny);
+    const int z = (int)(i / plane);
+    int count = 0;
+
+    for (int dz = -1; dz <= 1; dz++)
+        for (int dy = -1; dy <= 1; dy++)
+            for (int dx = -1; dx <= 1; dx++) {
+                const int64_t j = i + dx + dy * m->nx + dz * plane;
+
+                if (coupled(m, dx, dy, dz) && x + dx >= 0 && x + dx < m->nx &&
+                    y + dy >= 0 && y + dy < m->ny && z + dz >= 0 &&
+                    z + dz < m->nz)
+                    col[count++] = (int32_t)j;
+            }
+    if (m->odd && i % m->odd == 0 && col[count - 1] < n - 8)
+        col[count++] = (int32_t)(n - 1 - i % 7);
+    return count;
+}
+
+static sps_csr *mesh_matrix(const mesh *m, sps_dtype dtype)
+{
+    const int64_t n = (int64_t)m->nx * m->ny * m->nz;
+    sps_csr *A = NULL;
+    int32_t col[28];
+    int64_t nnz = 0;
+
+    for (int64_t i = 0; i < n; i++) nnz += row_of(m, n, i, col);
+    OK(ctx, sps_csr_create(ctx, n, n, nnz, dtype, &A));
+    for (int64_t i = 0, p = 0; i < n; i++) {
+        const int count = row_of(m, n, i, col);
+
+        for (int e = 0; e < count; e++, p++) {
+            const double a = (double)((i * 5 + e * 3) % 7 - 3);
+
+            A->col[p] = col[e];
+            if (dtype == SPS_F64) ((double *)A->val)[p] = a;
+            else ((float *)A->val)[p] = (float)a;
+        }
+        A->rowptr[i + 1] = p;
+    }
+    return A;
+}
+
+/* Row i of D (alpha A X + gamma W) + beta Y + delta X with alpha = -2, gamma =
+ * 3, delta = 5. */
+static double right_at(const sps_csr *A, const image *X, const image *W,
+                       const image *Y, const double *d, double beta, int64_t i,
+                       int j)
+{
+    double sum = 0;
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+        sum += (A->dtype == SPS_F64 ? ((const double *)A->val)[p]
+                                    : ((const float *)A->val)[p]) *
+               X->data[A->col[p] * X->ld + j];
+    sum *= -2;
+    if (W) sum = d[i] * (sum + 3 * W->data[i * W->ld + j]) +
+                 5 * X->data[i * X->ld + j];
+    return beta != 0 ? sum + beta * Y->data[i * Y->ld + j] : sum;
+}
+
+static void judge(const rig *r, const image *X, const image *W, image *Y,
+                  const double *d, double beta, int k)
+{
+    image_read(Y, r->what);
+    for (int64_t i = 0; i < r->A->nrow; i++)
+        for (int j = 0; j < k; j++) {
+            const double right = right_at(r->A, X, W, Y, d, beta, i, j);
+
+            ck_assert_msg(Y->out[i * Y->ld + j] == right, "%s, k %d, beta %g%s:"
+                          " row %lld column %d is %g, not %g", r->what, k,
+                          beta, W ? ", fused" : "", (long long)i, j,
+                          Y->out[i * Y->ld + j], right);
+        }
+}
+
+/* A product of k columns, with an epilogue or without. */
+static void try_width(const rig *r, int k, double beta, bool fused)
+{
+    const int64_t n = r->A->nrow;
+    double *d = malloc((size_t)n * sizeof *d);
+    sps_epilogue e = { .gamma = 3, .delta = 5 };
+    sps_spmm_args args = { .alpha = -2, .beta = beta };
+    image X, W, Y;
+    sps_block *D = NULL;
+
+    for (int64_t i = 0; i < n; i++) d[i] = (double)(i % 5 - 2);
+    image_open_as(&X, ctx, r->block, n, k, 0, 3, ZOO_INTEGER);
+    image_open_as(&W, ctx, r->block, n, k, 0, 4, ZOO_INTEGER);
+    image_open_as(&Y, ctx, r->block, n, k, 0, beta != 0 ? 5 : 0, ZOO_INTEGER);
+    OK(ctx, sps_block_create(ctx, n, 1, &D));
+    OK(ctx, sps_block_set(D, 0, 1, d, 1, SPS_ROW_MAJOR, SPS_HOST));
+    args.X = X.B;
+    args.Y = Y.B;
+    e.W = W.B;
+    e.D = D;
+    if (fused) args.epilogue = &e;
+    OK(ctx, r->plan->kernel->spmm(r->plan, &args));
+    OK(ctx, ctx->backend->sync(ctx));
+    judge(r, &X, fused ? &W : NULL, &Y, d, beta, k);
+    image_close(&X);
+    image_close(&W);
+    image_close(&Y);
+    sps_block_destroy(&D);
+    free(d);
+}
+
+static void try_mesh(const mesh *m, sps_dtype dtype)
+{
+    const int widths[] = { 2, 3, 4, 8, 15, 16, 32 };
+    sps_csr *A = mesh_matrix(m, dtype);
+    rig r;
+
+    rig_take(&r, ctx, m->what, A);
+    r.block = dtype;
+    for (int w = 0; w < 7; w++) {
+        ck_assert(rig_plan(&r, rode(), widths[w]));
+        try_width(&r, widths[w], 0, false);
+        try_width(&r, widths[w], 3, false);
+        try_width(&r, widths[w], 0, true);
+        try_width(&r, widths[w], -1, true);
+    }
+    r.A = NULL;
+    rig_close(&r);
+    sps_csr_destroy(ctx, &A);
+}
+
+START_TEST(products_of_doubles_on_grids_are_exact)
+{
+    if (!rode()) runner_skip("no kernel spmm.rode here");
+    for (size_t m = 0; m < sizeof MESHES / sizeof *MESHES; m++)
+        try_mesh(&MESHES[m], SPS_F64);
+}
+END_TEST
+
+START_TEST(products_of_floats_on_grids_are_exact)
+{
+    if (!rode()) runner_skip("no kernel spmm.rode here");
+    for (size_t m = 0; m < sizeof MESHES / sizeof *MESHES; m++)
+        try_mesh(&MESHES[m], SPS_F32);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(products_of_doubles_on_grids_are_exact),
+    RUNNER_TEST(products_of_floats_on_grids_are_exact),
+};
+RUNNER_MAIN_WITHIN("rode_short", tests, open_context, close_context)
