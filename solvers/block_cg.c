@@ -20,13 +20,17 @@
  * up to KEPT steps is formed in one pass, from half the bytes.  This is done as
  * long as residuals fall.  Q is A times the rounded P, so R is the residual of
  * X up to rounding in double precision, whatever P is.  The columns of P are
- * not normalised: the step does not depend on their lengths.
+ * not normalised: the step does not depend on their lengths.  P is widened to
+ * double precision only where an operation needs that: a product whose kernel
+ * does not take floats, a new basis, the first step after a sum, whose P would
+ * share memory with the next one.
  *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
  *   | Q'Z 2 | Z + P b 3
  *   | orth 2, only if the condition of P requires it;
- * with P kept: X 1/2 per step and 2 for each sum | Q'Z 1.5 | Z + P b 3. */
+ * with P kept: SpMM 1.5 | P'Q, P'R 2.5 | X 1/2 per step and 2 for each sum
+ *   | Q'Z 1.5 | Z + P b 1.5. */
 #include "driver/linear.h"
 
 #include <float.h>
@@ -76,6 +80,8 @@ struct block_cg {
     sps_small *H;       /* the coefficients a of these steps, stacked by rows */
     int count;          /* number of kept steps that have not been added to X */
     bool floats;        /* P is kept: from the start until a residual rises */
+    sps_block single;   /* if so, P in single precision, in `kept` */
+    bool behind_single; /* if so, work[0] does not have the values of P */
 };
 
 /* Returns whether P may be kept. */
@@ -136,6 +142,15 @@ static void kept_view(const sps_linear *s, struct block_cg *m, int r,
     spsi_block_narrow(view, r);
 }
 
+/* Gives work[0] the values of P. */
+static sps_status widen(struct block_cg *m, sps_block *P)
+{
+    const bool needed = m->floats && m->behind_single;
+
+    m->behind_single = false;
+    return needed ? spsi_copy(&m->single, P) : SPS_OK;
+}
+
 /* Adds to X the sum of P a over the steps that have not been added. */
 static sps_status settle(sps_linear *s, void *method)
 {
@@ -156,9 +171,12 @@ static sps_status settle(sps_linear *s, void *method)
  * residuals will rise. */
 static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
 {
-    const sps_status st = settle(s, m);
+    sps_status st;
 
+    SPS_TRY(widen(m, s->work[0]));
+    SPS_TRY(settle(s, m));
     m->floats = false;
+fail:
     return st;
 }
 
@@ -179,12 +197,11 @@ static sps_status put_off(sps_linear *s, struct block_cg *m,
 static sps_status round_directions(const sps_linear *s, struct block_cg *m,
                                    sps_block *P)
 {
-    sps_block view;
     sps_status st;
 
-    kept_view(s, m, P->k, &view);
-    SPS_TRY(spsi_copy(P, &view));
-    SPS_TRY(spsi_copy(&view, P));
+    kept_view(s, m, P->k, &m->single);
+    SPS_TRY(spsi_copy(P, &m->single));
+    SPS_TRY(spsi_copy(&m->single, P));
 fail:
     return st;
 }
@@ -300,6 +317,7 @@ static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
     }
     SPS_TRY(basis(s, m, &rank, &sure, &condition));
     if (!s->stop && (rank < P->k || condition > CONDITION)) {
+        SPS_TRY(widen(m, P));
         SPS_TRY(apply_basis(s, P, m->T, rank));
         SPS_TRY(spsi_gram(P, P, m->S));
         drop_small(s, m, sure);
@@ -321,10 +339,24 @@ static bool fused(sps_linear *s, const struct block_cg *m,
            spsi_fused_cg_serve(m->steps, t);
 }
 
+static sps_status start_in_floats(sps_linear *s, struct block_cg *m,
+                                  sps_block *P)
+{
+    sps_status st;
+
+    kept_view(s, m, s->k, &m->single);
+    m->behind_single = true;
+    SPS_TRY(spsi_linear_precondition(s, &s->R, &m->single));
+    SPS_TRY(spsi_gram(&m->single, &m->single, m->S));
+    SPS_TRY(orth(s, m, P));
+fail:
+    return st;
+}
+
 static sps_status start(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
-    sps_block *P = s->work[0], view;
+    sps_block *P = s->work[0];
     sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
@@ -334,13 +366,8 @@ static sps_status start(sps_linear *s, void *method)
     m->count = 0;
     m->floats = m->kept && keeps(s);
     spsi_block_narrow(P, s->k);
-    if (m->floats) {
-        kept_view(s, m, s->k, &view);
-        SPS_TRY(spsi_linear_precondition(s, &s->R, &view));
-        SPS_TRY(spsi_copy(&view, P));
-    } else {
-        SPS_TRY(spsi_linear_precondition(s, &s->R, P));
-    }
+    if (m->floats) return start_in_floats(s, m, P);
+    SPS_TRY(spsi_linear_precondition(s, &s->R, P));
     if (fused(s, m, &t)) {
         SPS_TRY(spsi_fused_cg_start(m->steps, &t));
         m->ready = m->fused_P = true;
@@ -476,7 +503,7 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
 
     m->pseudo = false;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_gram_pair(P, Q, &s->R, m->G, m->C);
+    st = spsi_gram_pair(m->floats ? &m->single : P, Q, &s->R, m->G, m->C);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     if (st != SPS_OK) return st;
     spsi_small_symmetrise(m->G);
@@ -526,20 +553,45 @@ fail:
     return st;
 }
 
+/* P = Z + P b and S = P'P, where P is kept and Z is in `view`. */
+static sps_status add_in_floats(sps_linear *s, struct block_cg *m, sps_block *P,
+                                sps_block *view, bool first)
+{
+    sps_status st = SPS_OK;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    if (first) {
+        st = spsi_combine(view, m->C, P, m->S);
+    } else {
+        st = spsi_combine_single(view, m->C, &m->single, m->S);
+        spsi_block_narrow(P, view->k);
+    }
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    m->single = *view;
+    m->behind_single = !first;
+    return st;
+}
+
 /* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z. */
 static sps_status redirect(sps_linear *s, struct block_cg *m, sps_block *P,
                            const sps_block *Q, sps_block *room)
 {
+    const bool first = m->count == 0;   /* Z may share memory with m->single */
     sps_status st = SPS_OK;
     const sps_block *Z;
     sps_block view;
 
+    if (first) SPS_TRY(widen(m, P));
     SPS_TRY(turn(s, m, Q, room, &view, &Z));
     SPS_TRY(solve_gram(s, m));
     if (s->stop) return st;
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_combine(Z, m->C, P, m->S);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    if (m->floats) {
+        SPS_TRY(add_in_floats(s, m, P, &view, first));
+    } else {
+        spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+        st = spsi_combine(Z, m->C, P, m->S);
+        spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    }
     if (st == SPS_OK) st = orth(s, m, P);
 fail:
     return st;
@@ -559,6 +611,21 @@ static sps_status take_directions(sps_linear *s, struct block_cg *m,
     return m->fused_P ? refresh_basis(s, m, P) : SPS_OK;
 }
 
+/* Q = A P. */
+static sps_status multiply(sps_linear *s, struct block_cg *m, sps_block *P,
+                           sps_block *Q)
+{
+    bool served = false;
+    sps_status st;
+
+    if (m->floats) SPS_TRY(spsi_linear_apply_single(s, &m->single, Q, &served));
+    if (served) return SPS_OK;
+    SPS_TRY(widen(m, P));
+    SPS_TRY(spsi_linear_apply(s, P, Q));
+fail:
+    return st;
+}
+
 static sps_status step(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
@@ -571,7 +638,7 @@ static sps_status step(sps_linear *s, void *method)
     m->why = 0;
     m->width = P->k;
     spsi_block_narrow(Q, P->k);
-    SPS_TRY(spsi_linear_apply(s, P, Q));
+    SPS_TRY(multiply(s, m, P, Q));
     SPS_TRY(advance(s, m, P, Q));
     m->behind = !s->stop;
 fail:

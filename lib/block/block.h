@@ -123,6 +123,10 @@ sps_status spsi_subtract_cols(const sps_block *Q, const double *a,
  * P->width; on return P has k columns. */
 sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
                         sps_small *G);
+/* Z += P b, and then G = Z'Z unless G is NULL, for a Z and a P in single
+ * precision, which is read only. */
+sps_status spsi_combine_single(sps_block *Z, const sps_small *b,
+                               const sps_block *P, sps_small *G);
 
 #ifdef __cplusplus
 }

@@ -251,7 +251,8 @@ sps_status spsi_gram_pair(const sps_block *P, const sps_block *Q,
 {
     sps_status st;
 
-    if (!of(P)->gram_pair || empty(P) || empty(Q) || empty(R)) {
+    if (!of(P)->gram_pair || empty(P) || empty(Q) || empty(R) ||
+        (P->dtype == SPS_F32 && of(P)->place == SPS_HOST)) {
         SPS_TRY(spsi_gram(P, Q, G));
         SPS_TRY(spsi_gram(P, R, C));
         return SPS_OK;
@@ -337,7 +338,7 @@ fail:
 
 /* As combine, for a Z of floats: P is rounded to floats, and Z becomes a copy
  * of it. */
-static sps_status combine_single(const sps_block *Z, const sps_small *b,
+static sps_status combine_rounded(const sps_block *Z, const sps_small *b,
                                  sps_block *P)
 {
     sps_block floats = *Z;
@@ -361,12 +362,32 @@ sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
 
     if (!of(Z)->combine || empty(Z) || empty(P) ||
         (single && of(Z)->place == SPS_HOST)) {
-        SPS_TRY(single ? combine_single(Z, b, P) : combine(Z, b, P));
+        SPS_TRY(single ? combine_rounded(Z, b, P) : combine(Z, b, P));
         if (G) SPS_TRY(spsi_gram(P, P, G));
         return SPS_OK;
     }
     if (G) spsi_small_shape(G, Z->k, Z->k);
     SPS_TRY(of(Z)->combine(Z, b, P, G));
+    if (G) SPS_TRY(spsi_small_reduce(G));
+fail:
+    return st;
+}
+
+sps_status spsi_combine_single(sps_block *Z, const sps_small *b,
+                               const sps_block *P, sps_small *G)
+{
+    sps_block old = *P;
+    sps_status st;
+
+    assert(Z->n == P->n && Z->dtype == SPS_F32 && P->dtype == SPS_F32);
+    assert(b->rows == P->k && b->cols == Z->k);
+    if (!of(Z)->combine || empty(Z) || empty(P) || of(Z)->place == SPS_HOST) {
+        SPS_TRY(spsi_mul_small(1.0, P, b, 1.0, Z));
+        if (G) SPS_TRY(spsi_gram(Z, Z, G));
+        return SPS_OK;
+    }
+    if (G) spsi_small_shape(G, Z->k, Z->k);
+    SPS_TRY(of(Z)->combine(Z, b, &old, G));
     if (G) SPS_TRY(spsi_small_reduce(G));
 fail:
     return st;

@@ -421,6 +421,18 @@ sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y)
     return product(s, s->A, X, Y);
 }
 
+sps_status spsi_linear_apply_single(sps_linear *s, const sps_block *X,
+                                    sps_block *Y, bool *served)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = spsi_operator_apply_single(s->A, X, Y, served);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    s->course.applies_A += *served;
+    return st;
+}
+
 sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
                                         sps_block *Y)
 {

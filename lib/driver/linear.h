@@ -285,6 +285,9 @@ sps_status spsi_linear_refresh(sps_linear *s);
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V);
 /* Y = A X; the product is counted and timed. */
 sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y);
+/* The same for an X of floats; *served: whether the kernel can do that. */
+sps_status spsi_linear_apply_single(sps_linear *s, const sps_block *X,
+                                    sps_block *Y, bool *served);
 /* Y = A'X; the product is counted and timed. */
 sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
                                         sps_block *Y);

@@ -433,6 +433,19 @@ fail:
     return st;
 }
 
+sps_status spsi_operator_apply_single(const sps_operator *op,
+                                      const sps_block *X, sps_block *Y,
+                                      bool *served)
+{
+    const sps_plan *plan = op->block;
+    const sps_spmm_args args = { .alpha = 1, .X = X, .Y = Y };
+
+    *served = plan && !op->ranks && !op->apply && op->dtype == SPS_F64 &&
+              op->n > 0 && X->k > 1 && X->k <= plan->k &&
+              plan->kernel->mixes && plan->kernel->mixes(plan, &args);
+    return *served ? plan->kernel->spmm(plan, &args) : SPS_OK;
+}
+
 sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      const sps_block *X, double beta,
                                      sps_block *Y)

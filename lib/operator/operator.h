@@ -80,6 +80,11 @@ struct sps_operator {
     void *data;
 };
 
+/* Y = A X for an X of floats and a Y of doubles, if the operator's kernel can
+ * do that (*served); otherwise Y is not changed. */
+sps_status spsi_operator_apply_single(const sps_operator *op,
+                                      const sps_block *X, sps_block *Y,
+                                      bool *served);
 /* Y = alpha A X + beta Y by the plain kernel, or by the callback. */
 sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      const sps_block *X, double beta,

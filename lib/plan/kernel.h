@@ -168,6 +168,9 @@ typedef struct sps_kernel {
      * nothing to do. */
     sps_status (*plan)(sps_plan *plan, const sps_problem *p);
     sps_status (*spmm)(const sps_plan *plan, const sps_spmm_args *args);
+    /* Returns whether spmm computes this product with an X of floats and a Y of
+     * doubles, A having doubles; NULL: never. */
+    bool (*mixes)(const sps_plan *plan, const sps_spmm_args *args);
     sps_status (*sddmm)(const sps_plan *plan, const sps_sddmm_args *args);
     /* Called when the values of plan->A have changed and its pattern has not;
      * plan->A->val may be another address.  NULL if there is nothing to do. */

@@ -22,6 +22,7 @@
  * no atomics.  One and two columns: gram_few.cuh. */
 #include "cuda/block/gram_few.cuh"
 #include "cuda/block/gram_wide.cuh"
+#include "cuda/block/single_stack.h"
 #include "cuda/block/single_device.cuh"
 #include "cuda/base/row_padding.cuh"
 
@@ -470,13 +471,17 @@ sps_status spsi_cuda_gram_pair(const sps_block *P, const sps_block *Q,
     bool wide = P->k > 32 && P->k <= widest_pair && Q->k <= widest_pair &&
                 for_wide(P, Q) && paired(R);
 
+    const bool single = P->dtype == SPS_F32;
+
     if (P->k == 0 || Q->k != R->k || Q->k == 0 ||
-        (P->k > 32 && Q->k > 32 && !wide)) {
+        (P->k > 32 && Q->k > 32 && !wide) ||
+        (single && (P->k > 16 || Q->k > 16))) {
         SPS_TRY_RETURN(spsi_cuda_gram(P, Q, G));
         return spsi_cuda_gram(P, R, C);
     }
     spsi_small_shape(G, P->k, Q->k);
     spsi_small_shape(C, P->k, R->k);
+    if (single) return spsi_cuda_single_gram_pair(P, Q, R, G, C);
     SPS_TRY_RETURN(spsi_cuda_need_down(P->ctx, 2 * half * sizeof(double)));
     SPS_TRY_RETURN((wide ? run_wide : run)(P, Q, spsi_cuda_result(G, 0), R,
                                            spsi_cuda_result(C, half)));

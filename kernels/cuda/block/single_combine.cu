@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_combine.cu - P = Z + P b for a Z of floats: P is rounded to floats and
- * stored in both precisions, as doubles for the next product, and in Z for
- * later use; G = P'P.
+/* single_combine.cu - P = Z + P b for a Z of floats, rounded to floats and
+ * stored in Z; G = P'P.  A P of doubles receives the result, too, one of floats
+ * is not changed.
  *
- * Traffic: Z and P are read and written, 24 bytes an element; it would be 32 if
- * both were doubles.  Order of summation: rows of a warp, warps of a thread
+ * Traffic: Z is read and written, P read and, if of doubles, written: 12 bytes
+ * an element, or 24.  Order of summation: rows of a warp, warps of a thread
  * block by a tree, thread blocks; all fixed by shape and device. */
 #include "cuda/block/single_stack.h"
 #include "cuda/block/tile.cuh"
@@ -15,9 +15,9 @@ constexpr int warps = 8;
 
 template <int T> constexpr int tiles_of = T == 1 ? 2 : 1;
 
-template <int T>
+template <int T, class V>
 __global__ void __launch_bounds__(32 * warps, 2)
-combine_kernel(view<double> P, view<float> Z, const double *b, int r, bool whole,
+combine_kernel(view<V> P, view<float> Z, const double *b, int r, bool whole,
                int64_t n, double *part)
 {
     constexpr int H = tiles_of<T>;
@@ -26,7 +26,7 @@ combine_kernel(view<double> P, view<float> Z, const double *b, int r, bool whole
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int k = Z.k;
     const int64_t step = (int64_t)gridDim.x * warps * 8 * H;
-    const view<double> old = { P.p, P.ld, r }, fresh = { P.p, P.ld, k, k };
+    const view<V> old = { P.p, P.ld, r }, fresh = { P.p, P.ld, k, k };
     double s[T][2 * T][4] = {};
 
     arrange<T>(fragment, b, 1.0, r, k, r);
@@ -49,7 +49,8 @@ combine_kernel(view<double> P, view<float> Z, const double *b, int r, bool whole
                     for (int e = 0; e < 4; e++)
                         p[h][u][e] = (double)(float)p[h][u][e];
                 __syncwarp();
-                store_down<T, HOW>(p[h], fresh, row + 8 * h, n, g, t);
+                if constexpr (sizeof(V) == 8)
+                    store_down<T, HOW>(p[h], fresh, row + 8 * h, n, g, t);
                 store_down<T, HOW>(p[h], Z, row + 8 * h, n, g, t);
             }
         };
@@ -62,7 +63,7 @@ combine_kernel(view<double> P, view<float> Z, const double *b, int r, bool whole
         s, shared, part + (int64_t)blockIdx.x * k * k, k, k);
 }
 
-template <int T>
+template <int T, class V>
 sps_status combine(const sps_block *Z, const double *b, int r, sps_block *P,
                    sps_small *G)
 {
@@ -76,8 +77,8 @@ sps_status combine(const sps_block *Z, const double *b, int r, sps_block *P,
 
     if (G) SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
     SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
-    SPS_TRY_RETURN(run_kernel(ctx, blocks, 32 * warps, combine_kernel<T>,
-                              view_of<double>(P), view_of<float>(Z), b, r,
+    SPS_TRY_RETURN(run_kernel(ctx, blocks, 32 * warps, combine_kernel<T, V>,
+                              view_of<V>(P), view_of<float>(Z), b, r,
                               r == 16 * T && Z->k == 16 * T, P->n, part));
     if (!G) return SPS_OK;
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, count,
@@ -94,6 +95,10 @@ sps_status spsi_cuda_single_combine(const sps_block *Z, const sps_small *b,
     const double *d;
 
     SPS_TRY_RETURN(spsi_cuda_small(b, &d));
+    if (P->dtype == SPS_F32)
+        return most <= 16 ? combine<1, float>(Z, d, r, P, G)
+                          : combine<2, float>(Z, d, r, P, G);
     P->k = Z->k;
-    return most <= 16 ? combine<1>(Z, d, r, P, G) : combine<2>(Z, d, r, P, G);
+    return most <= 16 ? combine<1, double>(Z, d, r, P, G)
+                      : combine<2, double>(Z, d, r, P, G);
 }

@@ -9,9 +9,15 @@
 #include "block/small.h"
 
 /* Computes P = Z + P b, rounded to floats, where P has r columns before and
- * Z->k after; then Z = P, and G = P'P unless G is NULL. */
+ * Z->k after; then Z = P, and G = P'P unless G is NULL.  A P of floats is not
+ * changed. */
 sps_status spsi_cuda_single_combine(const sps_block *Z, const sps_small *b,
                                     sps_block *P, sps_small *G);
+/* Computes G = P'Q and C = P'R for a P of floats and Q and R of doubles, of 16
+ * columns at most. */
+sps_status spsi_cuda_single_gram_pair(const sps_block *P, const sps_block *Q,
+                                      const sps_block *R, sps_small *G,
+                                      sps_small *C);
 /* Computes W = a sum of V_l H_l over l < count, plus W if `add`; h is H in
  * device memory, with leading dimension ld. */
 sps_status spsi_cuda_single_mul_stack(double a, const sps_basis *V, int count,

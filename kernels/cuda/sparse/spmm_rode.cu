@@ -391,6 +391,13 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
                                      : product<double, float>(r, args);
 }
 
+bool mixes(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const rode_plan *r = (const rode_plan *)plan;
+
+    return !r->lists && spsi_cuda_rode_serves(plan, args);
+}
+
 sps_status make_lists(rode_plan *r, const sps_problem *p,
                       sps_segments_limits limits)
 {
@@ -465,4 +472,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_rode) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<spmm>,
+    .mixes = mixes,
 };

@@ -215,6 +215,71 @@ START_TEST(combined_directions_are_rounded_to_floats)
 }
 END_TEST
 
+/* Z += P b with both of floats, P of r columns, and G = Z'Z. */
+static void try_combine_single(sps_context *ctx, int64_t n, int r, int k)
+{
+    double *z, *p;
+    sps_block *Z = integers(ctx, SPS_F32, n, k, 5, &z);
+    sps_block *P = integers(ctx, SPS_F32, n, r, 6, &p);
+    sps_small *b = NULL, *G = NULL;
+
+    OK(ctx, spsi_small_create(ctx, 32, 32, &b));
+    OK(ctx, spsi_small_create(ctx, 32, 32, &G));
+    fill_small(b, r, k, 1);
+    OK(ctx, spsi_combine_single(Z, b, P, G));
+    times_small(n, 1, p, r, b, 1, z, k);
+    equals(Z, z, "combine of floats");
+    equals(P, p, "the old directions");
+    is_gram(G, n, z, k, z, k, "gram of combine of floats");
+    spsi_small_destroy(&b);
+    spsi_small_destroy(&G);
+    sps_block_destroy(&Z);
+    sps_block_destroy(&P);
+    free(z);
+    free(p);
+}
+
+/* G = P'Q and C = P'R with P of floats. */
+static void try_pair(sps_context *ctx, int64_t n, int r, int k)
+{
+    double *p, *q, *v;
+    sps_block *P = integers(ctx, SPS_F32, n, r, 5, &p);
+    sps_block *Q = integers(ctx, SPS_F64, n, k, 6, &q);
+    sps_block *R = integers(ctx, SPS_F64, n, k, 7, &v);
+    sps_small *G = NULL, *C = NULL;
+
+    OK(ctx, spsi_small_create(ctx, 32, 32, &G));
+    OK(ctx, spsi_small_create(ctx, 32, 32, &C));
+    OK(ctx, spsi_gram_pair(P, Q, R, G, C));
+    is_gram(G, n, p, r, q, k, "gram_pair of floats, first");
+    is_gram(C, n, p, r, v, k, "gram_pair of floats, second");
+    spsi_small_destroy(&G);
+    spsi_small_destroy(&C);
+    sps_block_destroy(&P);
+    sps_block_destroy(&Q);
+    sps_block_destroy(&R);
+    free(p);
+    free(q);
+    free(v);
+}
+
+START_TEST(steps_with_directions_of_floats_are_exact)
+{
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < LENGTHS; t++)
+        for (int w = 1; w < WIDTHS; w++) {
+            try_combine_single(ctx, lengths[t], widths[w], widths[w]);
+            try_combine_single(ctx, lengths[t], widths[w], widths[WIDTHS - w]);
+            try_pair(ctx, lengths[t], widths[w], widths[w]);
+            try_pair(ctx, lengths[t], widths[WIDTHS - w], widths[w]);
+        }
+    try_combine_single(ctx, 80003, 16, 16);
+    try_pair(ctx, 80003, 16, 16);
+    fixture_close(&ctx);
+}
+END_TEST
+
 /* X += the sum over l of V_l H_l. */
 static void try_stack(sps_context *ctx, int64_t n, int k, int count)
 {
@@ -497,6 +562,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(gram_and_small_products_of_floats_are_exact),
     RUNNER_TEST(products_of_a_wide_block_of_floats_and_doubles_are_exact),
     RUNNER_TEST(combined_directions_are_rounded_to_floats),
+    RUNNER_TEST(steps_with_directions_of_floats_are_exact),
     RUNNER_TEST(sums_over_a_stack_of_floats_are_exact),
     RUNNER_TEST(passes_of_a_step_are_exact_also_where_columns_have_left),
     RUNNER_TEST(passes_of_a_step_on_rows_beyond_a_cache_are_exact),
