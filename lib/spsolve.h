@@ -234,8 +234,17 @@ typedef struct sps_context_options {
                                   OMP_NUM_THREADS */
     uint64_t seed;           /**< of every random draw of this context */
     bool reproducible;       /**< same bits on the same machine (default) */
-    bool across_ranks;       /**< same bits for any number of processes
-                                  (false); not supported yet: EUNFIT */
+    bool across_ranks;       /**< same bits for any number of processes, 1
+                                  included (false).  For tests: sums over
+                                  rows take several times as long.  For
+                                  matrices of sps_csr_wrap_rows or sps_csr_read
+                                  and preconditioners none, jacobi and
+                                  chebyshev, on the host; otherwise EUNFIT.
+                                  Shares of more than 1024 rows begin at
+                                  multiples of c = 6 * 2^i, the smallest with
+                                  at most 1024 c rows in all.
+                                  sps_block_random is then to be called by all
+                                  processes */
     const sps_allocator *host; /**< for host memory of the library; NULL for
                                     malloc */
     const sps_allocator *gpu;  /**< for its device memory; NULL for the

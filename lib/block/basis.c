@@ -2,6 +2,7 @@
 /* basis.c - see basis.h.  Operations that a backend lacks are composed of those
  * on single blocks. */
 #include "block/basis.h"
+#include "block/chunk_sums.h"
 
 #include <assert.h>
 #include <math.h>
@@ -101,7 +102,8 @@ static sps_status dots_one_by_one(const sps_basis *V, int count,
 
     for (int l = 0; l < count; l++) {
         spsi_basis_block(V, l, &v);
-        SPS_TRY(W->ctx->backend->dots(&v, W, row));
+        if (spsi_comm_ordered(W->ctx)) SPS_TRY(spsi_chunk_dots(&v, W, row));
+        else SPS_TRY(W->ctx->backend->dots(&v, W, row));
         for (int c = 0; c < W->k; c++) *spsi_small_at(H, l, c) = row[c];
     }
 fail:
@@ -116,6 +118,7 @@ sps_status spsi_basis_dots(const sps_basis *V, int count, const sps_block *W,
 
     assert(V->n == W->n && V->k == W->k && count <= V->count);
     spsi_small_shape(H, count, W->k);
+    if (spsi_comm_ordered(W->ctx)) return dots_one_by_one(V, count, W, H);
     if (W->n == 0 || W->k == 0 || count == 0)
         spsi_small_clear(H);
     else
@@ -177,7 +180,8 @@ sps_status spsi_basis_update(double a, const sps_basis *V, int count,
     assert(count > 0 && H->rows >= count && H->cols == W->k);
     if (V->square && place->place == SPS_HOST)
         return multiply_one_by_one(a, V, count, H, add, W);
-    if (W->n == 0 || W->k == 0 || !place->basis_update) {
+    if (W->n == 0 || W->k == 0 || !place->basis_update ||
+        spsi_comm_ordered(W->ctx)) {
         SPS_TRY(update_one_by_one(a, V, count, H, add, W));
         if (norm2) SPS_TRY(spsi_dots(W, W, norm2));
         return st;

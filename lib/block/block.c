@@ -6,6 +6,7 @@
 
 #include "core/backend.h"
 #include "core/comm.h"
+#include "block/chunk_sums.h"
 #include "block/single.h"
 
 static_assert(offsetof(sps_block, ctx) == 0, "core/options.c reads it");
@@ -283,13 +284,19 @@ sps_status sps_block_random(sps_block *X, uint64_t seed)
 {
     sps_status st;
 
+    int64_t first = 0;
+
     SPS_HANDLE(X);
     SPS_TRY(check_alive(X->ctx));
     /* Each process numbers its rows 0 .. n-1: seeds must differ, since vectors
      * equal on all processes span an invariant subspace of a periodic
      * operator. */
-    seed += (uint64_t)spsi_comm_rank(X->ctx) * UINT64_C(0x9e3779b97f4a7c15);
-    if (X->n > 0) SPS_TRY(X->ctx->backend->random(X, seed, 0));
+    if (spsi_comm_ordered(X->ctx))
+        SPS_TRY(spsi_chunk_first(X->ctx, X->n, &first));
+    else
+        seed += (uint64_t)spsi_comm_rank(X->ctx) *
+                UINT64_C(0x9e3779b97f4a7c15);
+    if (X->n > 0) SPS_TRY(X->ctx->backend->random(X, seed, first));
 fail:
     return st;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "block/block.h"
+#include "block/chunk_sums.h"
 #include "block/small.h"
 #include "core/backend.h"
 #include "core/comm.h"
@@ -26,6 +27,13 @@ static bool empty(const sps_block *X)
 static inline bool alike(const sps_block *X, const sps_block *Y)
 {
     return X->n == Y->n && X->k == Y->k && X->ctx == Y->ctx;
+}
+
+/* Whether sums over rows must be formed by chunk_sums.h: fused operations, whose
+ * sums are those of the rows of a process, are then composed of others. */
+static bool ordered(const sps_block *X)
+{
+    return spsi_comm_ordered(X->ctx);
 }
 
 sps_status spsi_small_reduce(sps_small *C)
@@ -95,6 +103,7 @@ sps_status spsi_dots(const sps_block *X, const sps_block *Y, double *out)
     sps_status st;
 
     assert(alike(X, Y));
+    if (ordered(X)) return spsi_chunk_dots(X, Y, out);
     if (X->n == 0)
         memset(out, 0, (size_t)X->k * sizeof *out);
     else if (X->k > 0)
@@ -144,6 +153,35 @@ sps_status spsi_largest(const sps_block *X, double *out)
 
     memset(out, 0, (size_t)X->k * sizeof *out);
     if (!empty(X)) SPS_TRY(of(X)->maxabs(X, out));
+    if (ordered(X)) return spsi_chunk_largest(X->ctx, X->k, out);
+    SPS_TRY(spsi_reduce(X->ctx, out, X->k));
+fail:
+    return st;
+}
+
+typedef struct scaled {
+    const sps_block *X;
+    const double *scale;
+} scaled;
+
+static sps_status part_squares(void *data, int64_t first, int64_t n,
+                               double *sums)
+{
+    const scaled *s = data;
+    const sps_block X = spsi_chunk_view(s->X, first, n);
+
+    return scaled_squares(&X, s->scale, sums);
+}
+
+static sps_status sum_scaled_squares(const sps_block *X, const double *scale,
+                                     double *out)
+{
+    sps_status st;
+
+    if (ordered(X))
+        return spsi_chunk_sum(X->ctx, X->n, X->k, part_squares,
+                                &(scaled){ X, scale }, out);
+    SPS_TRY(scaled_squares(X, scale, out));
     SPS_TRY(spsi_reduce(X->ctx, out, X->k));
 fail:
     return st;
@@ -165,10 +203,7 @@ static sps_status scaled_norms(const sps_block *X, double *out)
         scale[j] = usable ? top[j] : 1.0;
         plain = plain && !usable;
     }
-    if (!plain) {
-        SPS_TRY(scaled_squares(X, scale, out));
-        SPS_TRY(spsi_reduce(X->ctx, out, X->k));
-    }
+    if (!plain) SPS_TRY(sum_scaled_squares(X, scale, out));
     for (int j = 0; j < X->k; j++) /* m = 0, infinity or NaN is the norm */
         out[j] = top[j] > 0 && top[j] < HUGE_VAL ? top[j] * sqrt(out[j])
                                                  : top[j];
@@ -226,6 +261,7 @@ sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C)
 
     assert(X->n == Y->n && X->k <= C->max_rows && Y->k <= C->max_cols);
     spsi_small_shape(C, X->k, Y->k);
+    if (ordered(X)) return spsi_chunk_gram(X, Y, C);
     if (empty(X) || empty(Y))
         SPS_TRY(clear_small(C));
     else
@@ -251,7 +287,7 @@ sps_status spsi_gram_pair(const sps_block *P, const sps_block *Q,
 {
     sps_status st;
 
-    if (!of(P)->gram_pair || empty(P) || empty(Q) || empty(R) ||
+    if (!of(P)->gram_pair || ordered(P) || empty(P) || empty(Q) || empty(R) ||
         (P->dtype == SPS_F32 && of(P)->place == SPS_HOST)) {
         SPS_TRY(spsi_gram(P, Q, G));
         SPS_TRY(spsi_gram(P, R, C));
@@ -289,7 +325,7 @@ sps_status spsi_subtract(const sps_block *Q, const sps_small *a, sps_block *R,
 
     assert(Q->n == R->n && a->rows == Q->k && a->cols == R->k);
     assert((S->rows == 1 || S->rows == R->k) && S->cols == R->k);
-    if (!of(R)->subtract || empty(Q) || empty(R)) {
+    if (!of(R)->subtract || ordered(R) || empty(Q) || empty(R)) {
         SPS_TRY(spsi_mul_small(-1.0, Q, a, 1.0, R));
         SPS_TRY(squares(R, S));
         return SPS_OK;
@@ -307,7 +343,7 @@ sps_status spsi_subtract_cols(const sps_block *Q, const double *a,
     sps_status st;
 
     assert(alike(Q, R));
-    if (!of(R)->subtract_cols || empty(R)) {
+    if (!of(R)->subtract_cols || ordered(R) || empty(R)) {
         for (int j = 0; j < R->k; j++) {
             one[j] = 1.0;
             minus[j] = -a[j];
@@ -360,7 +396,7 @@ sps_status spsi_combine(const sps_block *Z, const sps_small *b, sps_block *P,
     assert(b->rows == P->k && b->cols == Z->k);
     const bool single = Z->dtype == SPS_F32;
 
-    if (!of(Z)->combine || empty(Z) || empty(P) ||
+    if (!of(Z)->combine || ordered(Z) || empty(Z) || empty(P) ||
         (single && of(Z)->place == SPS_HOST)) {
         SPS_TRY(single ? combine_rounded(Z, b, P) : combine(Z, b, P));
         if (G) SPS_TRY(spsi_gram(P, P, G));

@@ -79,6 +79,22 @@ fail:
     return st;
 }
 
+static int sum_alone(double *values, int count, void *data)
+{
+    (void)values;
+    (void)count;
+    (void)data;
+    return 0;
+}
+
+sps_status spsi_comm_alone(sps_comm **c_p)
+{
+    const sps_comm_calls calls = { .struct_size = sizeof calls,
+                                   .sum = sum_alone };
+
+    return sps_comm_user(0, 1, &calls, NULL, c_p);
+}
+
 void sps_comm_shape(const sps_comm *c, int *rank, int *size)
 {
     if (rank) *rank = c ? c->rank : 0;
@@ -210,7 +226,21 @@ fail:
 
 bool spsi_comm_many(const sps_context *ctx)
 {
-    return ctx->opt.comm && ctx->opt.comm->size > 1;
+    return ctx->opt.comm && (ctx->opt.comm->size > 1 || ctx->opt.across_ranks);
+}
+
+bool spsi_comm_ordered(const sps_context *ctx)
+{
+    return ctx->opt.comm && ctx->opt.across_ranks;
+}
+
+int64_t spsi_comm_chunk(int64_t whole)
+{
+    const int64_t most = 1024;
+    int64_t rows = whole > most ? 6 : 1;
+
+    while ((whole + rows - 1) / rows > most) rows *= 2;
+    return rows;
 }
 
 int spsi_comm_size(const sps_context *ctx)
@@ -297,7 +327,7 @@ static sps_status read_head(sps_context *ctx, const double *m, bool failed)
 static sps_status sum(sps_context *ctx, double *values, int count)
 {
     sps_comm *c = ctx->opt.comm;
-    int code = c->calls.sum(values, count, c->data);
+    const int code = c->size > 1 ? c->calls.sum(values, count, c->data) : 0;
 
     if (code == 0) return SPS_OK;
     return end_call(c, spsi_fail(ctx, SPS_EUSER, "the sum over processes "
@@ -422,7 +452,7 @@ sps_status spsi_comm_start(sps_context *ctx, const sps_message *send, int sends,
     sps_comm *c = ctx->opt.comm;
     sps_status st;
 
-    if (!spsi_comm_many(ctx)) return SPS_OK;
+    if (spsi_comm_size(ctx) == 1) return SPS_OK;
     if (c->over) return c->why;
     SPS_REQUIRE(ctx, c->calls.exchange || c->calls.start, SPS_EUNFIT,
                 "rows of a matrix over several processes need messages, and "
@@ -439,7 +469,7 @@ sps_status spsi_comm_finish(sps_context *ctx)
 {
     const sps_comm *c = ctx->opt.comm;
 
-    if (!spsi_comm_many(ctx) || !c->calls.start) return SPS_OK;
+    if (spsi_comm_size(ctx) == 1 || !c->calls.start) return SPS_OK;
     return failed_exchange(ctx, c->calls.finish(c->data));
 }
 

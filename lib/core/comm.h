@@ -26,8 +26,18 @@ extern "C" {
 int spsi_comm_rank(const sps_context *ctx);
 /* Returns the number of processes, or 1 without a communicator. */
 int spsi_comm_size(const sps_context *ctx);
-/* Returns whether there is more than one process. */
+/* Returns whether there is more than one process, or one that computes as
+ * several would (across_ranks). */
 bool spsi_comm_many(const sps_context *ctx);
+/* Returns whether sums over rows must not depend on the number of processes
+ * (across_ranks, block/chunk_sums.h). */
+bool spsi_comm_ordered(const sps_context *ctx);
+/* Returns the number of rows of a chunk of the fixed division of `whole` rows,
+ * between which processes must then be divided: 1 if there are at most 1024,
+ * otherwise the smallest 6 * 2^i with at most 1024 chunks. */
+int64_t spsi_comm_chunk(int64_t whole);
+/* Sets *c_p to a communicator of a single process. */
+sps_status spsi_comm_alone(sps_comm **c_p);
 
 /* Sums over processes, in place; every dot product and Gram matrix passes
  * through it.  EUSER: the caller's function failed; EPEER: another process

@@ -45,9 +45,9 @@ static sps_status check_options(sps_context *ctx)
                 "a host allocator needs both alloc and free");
     SPS_REQUIRE(ctx, !ctx->gpu.alloc == !ctx->gpu.free, SPS_EINVAL,
                 "a device allocator needs both alloc and free");
-    SPS_REQUIRE(ctx, !o->across_ranks, SPS_EUNFIT, "across_ranks: sums that "
-                "do not depend on the number of processes are not supported "
-                "yet");
+    SPS_REQUIRE(ctx, !o->across_ranks || o->place == SPS_HOST, SPS_EUNFIT,
+                "across_ranks: sums that do not depend on the number of "
+                "processes are supported on the host only (SPS_HOST)");
     SPS_REQUIRE(ctx, o->comm_seconds >= 0, SPS_EINVAL, "comm_seconds %g: it "
                 "must not be negative", o->comm_seconds);
     SPS_REQUIRE(ctx, o->comm_seconds == 0, SPS_EUNFIT, "comm_seconds %g: "
@@ -129,6 +129,10 @@ sps_status sps_context_create(const sps_context_options *options,
     SPS_REQUIRE(&seed, ctx_p, SPS_EINVAL, "ctx_p is NULL");
     SPS_TRY(spsi_abi_context(&seed, options));
     SPS_TRY(check_options(&seed));
+    if (seed.opt.across_ranks && !seed.opt.comm) {
+        SPS_TRY(spsi_comm_alone(&seed.alone));
+        seed.opt.comm = seed.alone;
+    }
     if (!spsi_comm_many(&seed)) seed.opt.comm = NULL;
     seed.threads = seed.opt.threads ? seed.opt.threads
                  : spsi_cores("", getenv("OMP_NUM_THREADS"));
@@ -144,6 +148,7 @@ sps_status sps_context_create(const sps_context_options *options,
 
 fail:
     (void)spsi_fail(NULL, st, "%s", ctx ? ctx->error : seed.error);
+    if (!ctx) sps_comm_destroy(&seed.alone);
     if (error) *error = sps_context_error(NULL);
     sps_context_destroy(&ctx);
     return st;
@@ -162,6 +167,7 @@ void sps_context_destroy(sps_context **ctx_p)
     for (int i = 0; i < ctx->notes.count; i++)
         spsi_free(ctx, ctx->notes.text[i]);
     spsi_free(ctx, ctx->notes.text);
+    sps_comm_destroy(&ctx->alone);
     last = *ctx; /* its allocator frees the context itself */
     spsi_free(&last, ctx);
 }

@@ -46,6 +46,8 @@ struct sps_context {
     sps_context_options opt;
     sps_allocator host, gpu;           /* copies of the caller's; their
                                           functions are NULL without any */
+    sps_comm *alone;                   /* what opt.comm is for a single process
+                                          with across_ranks */
     const struct sps_backend *backend; /* of opt.place, never NULL */
     void *backend_data;                /* owned by the backend */
     const struct sps_module *module;   /* table of the CUDA module or NULL */

@@ -67,18 +67,22 @@ static sps_status fetch(const sps_precond_type *type, const sps_operator *A)
 static sps_status counts_there(const sps_precond_type *type,
                                const sps_operator **A)
 {
+    const bool same = spsi_comm_ordered((*A)->ctx);
+    const int least = same ? SPS_RANKS_SAME : SPS_RANKS_OWN;
     char names[256] = "";
     size_t length = 0;
 
-    if (!(*A)->ranks || type->ranks == SPS_RANKS_WHOLE) return SPS_OK;
-    if (type->ranks == SPS_RANKS_OWN) return spsi_ranks_own(*A, A);
+    if (!(*A)->ranks) return SPS_OK;
+    if (!same && type->ranks == SPS_RANKS_OWN) return spsi_ranks_own(*A, A);
+    if ((int)type->ranks >= least) return SPS_OK;
     for (int i = 0; spsi_preconds[i] && length < sizeof names; i++)
-        if (spsi_preconds[i]->ranks)
+        if ((int)spsi_preconds[i]->ranks >= least)
             length += (size_t)snprintf(names + length, sizeof names - length,
                                        " %s", spsi_preconds[i]->name);
     return spsi_fail((*A)->ctx, SPS_EUNFIT, "preconditioner %s is not "
-                     "supported for a matrix over several processes; these "
-                     "are:%s", type->name, names);
+                     "supported for a matrix over several processes%s; these "
+                     "are:%s", type->name, same ? " with across_ranks, since "
+                     "it depends on the division of rows" : "", names);
 }
 
 /* Builds M of the type `name`, whose requirements have been checked. */

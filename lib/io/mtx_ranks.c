@@ -121,6 +121,7 @@ static sps_status read_part(ranks *k, const char *path,
     k->fact[SIZE] = (double)spsi_text_size(k->file.text);
     SPS_TRY(spsi_mtx_load_part(&k->file, &k->part, &k->m));
     k->own = spsi_own_of(k->m->header.nrow, k->size);
+    k->own.ordered = spsi_comm_ordered(k->ctx);
     SPS_REQUIRE(k->ctx, k->own.buckets > 0, SPS_EUNFIT, "%s: no rows", path);
     SPS_TRY(SPS_NEW(k->ctx, k->own.buckets, &k->entries));
     SPS_TRY(SPS_NEW(k->ctx, k->own.buckets, &k->owner));

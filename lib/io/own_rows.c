@@ -30,8 +30,11 @@ static int64_t row_of(const spsi_own *o, int64_t bucket)
 
 void spsi_own_cut(const spsi_own *o, const double *entries, int64_t *first)
 {
-    const int64_t unit = o->shift == 0 && o->n >= (int64_t)100 * o->size ? 6
+    const int64_t node = o->shift == 0 && o->n >= (int64_t)100 * o->size ? 6
                                                                          : 1;
+    const int64_t bucket = o->shift > 0 ? INT64_C(3) << o->shift : 1;
+    const int64_t chunk = o->ordered ? spsi_comm_chunk(o->n) / bucket : 1;
+    const int64_t unit = chunk > node ? chunk : node;
     double share = (double)o->n, before = 0;       /* rows, entries before b */
     int64_t b = 0;
 
@@ -139,11 +142,12 @@ sps_status spsi_own_rows(sps_context *ctx, const char *name, const sps_csr *A,
 {
     const int64_t scale = A->props & SPS_INTERLEAVED ? 2 : 1;
     const int rank = spsi_comm_rank(ctx), size = spsi_comm_size(ctx);
-    const spsi_own o = spsi_own_of(A->nrow / scale, size);
+    spsi_own o = spsi_own_of(A->nrow / scale, size);
     double *entries = NULL;
     int64_t *first = NULL;
     sps_status st;
 
+    o.ordered = spsi_comm_ordered(ctx);
     SPS_TRY(compare(ctx, name, A));
     SPS_TRY(SPS_NEW(ctx, o.buckets, &entries));
     SPS_TRY(SPS_NEW(ctx, size + 1, &first));

@@ -18,6 +18,7 @@ typedef struct spsi_own {
                                 which is i, or (i >> shift) / 3 */
     uint64_t factor;
     int64_t buckets;
+    bool ordered;            /* shares begin at chunks (spsi_comm_chunk) */
 } spsi_own;
 
 spsi_own spsi_own_of(int64_t n, int size);

@@ -46,11 +46,14 @@ fail:
     return st;
 }
 
+/* With across_ranks plain kernels, which sum a row in the same order whatever
+ * rows are beside it. */
 static sps_status times(const sps_operator *A, bool plain, double alpha,
                         const sps_block *X, double beta, sps_block *Y)
 {
-    return plain ? spsi_operator_apply_plain(A, alpha, X, beta, Y)
-                 : sps_operator_apply(A, alpha, X, beta, Y);
+    return plain || spsi_comm_ordered(A->ctx)
+        ? spsi_operator_apply_plain(A, alpha, X, beta, Y)
+        : sps_operator_apply(A, alpha, X, beta, Y);
 }
 
 /* Multiplies at most as many columns as the width of the operator.  beta Y of

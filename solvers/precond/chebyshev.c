@@ -152,11 +152,13 @@ static double needed(double condition) { return 9.5 * sqrt(condition); }
  * at least `condition`.  Beyond d = sqrt(condition / 2) the interval is wider
  * than the spectrum, and nothing more is gained.  But Lanczos steps detect
  * conditions up to some 300 only, so for methods with many block passes, which
- * profit from higher degrees, the limit is sqrt(4 condition / 2). */
+ * profit from higher degrees, the limit is sqrt(4 condition / 2).  With
+ * across_ranks the degree is that limit: times depend on the processes. */
 static int best_degree(const sps_precond *M, double condition)
 {
     const double iterations = needed(condition);
     const bool many = M->passes > SPS_PASSES_LINEAR;
+    const bool ordered = spsi_comm_ordered(M->ctx);
     const int most = many ? MOST_PASSES : MOST_AUTO;
     double least = predicted(M, 1, iterations);
     int best = 1;
@@ -165,7 +167,7 @@ static int best_degree(const sps_precond *M, double condition)
         const double t = predicted(M, d, iterations);
 
         if (2.0 * d * d > (many ? 4 : 1) * condition) break;
-        if (t >= least) continue;
+        if (t >= least && !ordered) continue;
         least = t;
         best = d;
     }
@@ -206,7 +208,8 @@ static sps_status choose_degree(struct chebyshev *m, double condition,
     m->degree = (int)degree;
     gain = predicted_gain(m, condition);
     SPS_TRY(spsi_comm_first(M->ctx, &gain));
-    SPS_REQUIRE(M->ctx, !optional || gain >= least, SPS_EUNFIT,
+    SPS_REQUIRE(M->ctx, !optional || (gain >= least &&
+                                      !spsi_comm_ordered(M->ctx)), SPS_EUNFIT,
                 "chebyshev is not predicted to be faster than jacobi");
     if (optional && m->upper > 0)
         spsi_note(M->ctx, "preconditioner auto: chebyshev of degree %d, since "
@@ -325,7 +328,7 @@ static void destroy(sps_precond *M)
 SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {
     .name = "chebyshev", .symmetric = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE,
-    .ranks = SPS_RANKS_WHOLE,
+    .ranks = SPS_RANKS_SAME,
     .size = sizeof(struct chebyshev),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

@@ -17,6 +17,6 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_none) = {
-    .name = "none", .symmetric = true, .ranks = SPS_RANKS_WHOLE,
+    .name = "none", .symmetric = true, .ranks = SPS_RANKS_SAME,
     .size = sizeof(sps_precond), .build = build, .apply = apply,
 };

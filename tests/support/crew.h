@@ -44,6 +44,7 @@ typedef struct crew_member {
     sps_comm *comm;
     sps_context *ctx;
     const sps_allocator *host;         /* of the context, or NULL */
+    bool across;                       /* its across_ranks */
     const sps_message *expected;       /* by the open exchange */
     int letters, sums;
     void (*task)(struct crew_member *m);
@@ -194,6 +195,7 @@ static void *crew_main(void *data)
     o.place = runner_place();
     o.threads = 1;
     o.host = m->host;
+    o.across_ranks = m->across;
     m->st = sps_comm_user(m->rank, m->all->size, &calls, m, &m->comm);
     o.comm = m->comm;
     if (!m->st) m->st = sps_context_create(&o, &m->ctx, NULL);
@@ -221,9 +223,11 @@ static bool crew_run(crew_member *member, int size,
     for (int r = 0; r < size; r++) pthread_cond_init(&c.mail[r], NULL);
     for (int r = 0; r < size; r++) {
         const sps_allocator *host = member[r].host;
+        const bool across = member[r].across;
 
         member[r] = (crew_member){ .all = &c, .rank = r, .task = task,
-                                   .data = data, .host = host };
+                                   .data = data, .host = host,
+                                   .across = across };
         if (pthread_create(&thread[r], NULL, crew_main, &member[r])) abort();
     }
     for (int r = 0; r < size; r++) pthread_join(thread[r], NULL);
@@ -236,13 +240,17 @@ static bool crew_run(crew_member *member, int size,
     return good;
 }
 
+/* The first rows of ranks are multiples of it. */
+static int64_t crew_unit = 1;
+
 /* The first row of rank r when n rows are shared by `size`, unequally: each
  * has one at least. */
 static inline int64_t crew_first(int64_t n, int size, int r)
 {
-    const int64_t spare = n - size;
+    const int64_t spare = n / crew_unit - size;
 
-    return r + spare * (int64_t)(r * r) / (size * size);
+    return r == size ? n : crew_unit * (r + spare * (int64_t)(r * r) /
+                                            (size * size));
 }
 
 /* Own rows of a whole host csr, with global columns. */

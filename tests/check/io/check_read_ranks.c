@@ -392,6 +392,44 @@ END_TEST
 
 /* ---------------------------------------------------------- other readings */
 
+/* 20000 rows: chunks of 24 rows (comm.h). */
+START_TEST(across_ranks_shares_begin_at_chunks)
+{
+    enum { ROWS = 20000, LINE = 32 };
+    char *text = malloc((size_t)(ROWS + 3) * LINE), *at = text;
+    const char *path;
+
+    at += sprintf(at, "%%%%MatrixMarket matrix coordinate real general\n"
+                  "%d %d %d\n", ROWS, ROWS, ROWS);
+    for (int i = 1; i <= ROWS; i++) at += sprintf(at, "%d %d 2.5\n", i, i);
+    path = files_text("long.mtx", text);
+    for (int whole = 0; whole < 2; whole++) {    /* in parts, as a whole */
+        work w = { .path = path };
+
+        for (int r = 0; r < CREW; r++) member[r].across = true;
+        if (whole) {
+            size_t size = strlen(text);
+            unsigned char *packed = files_pack(text, &size);
+
+            w = (work){ .path = files_bytes("long.mtx.gz", packed, size) };
+            free(packed);
+        }
+        read_by(7, &w);
+        for (int r = 0; r < 7; r++) {
+            ck_assert_msg(!of_rank[r].st, "%s", of_rank[r].error);
+            ck_assert_int_eq(of_rank[r].first % 24, 0);
+            ck_assert_int_lt(of_rank[r].nrow, 3000);
+        }
+        read_by(1, &w);
+        ck_assert_int_eq(of_rank[0].whole, ROWS);
+        ck_assert_int_eq(of_rank[0].nrow, ROWS);
+    }
+    for (int r = 0; r < CREW; r++) member[r].across = false;
+    free(text);
+    files_clean();
+}
+END_TEST
+
 START_TEST(packed_files_are_read_whole)
 {
     const kind k = { "real", "general", false };
@@ -482,6 +520,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(long_files_give_the_rows_of_one_process),
     RUNNER_TEST(errors_in_long_files_have_their_lines),
     RUNNER_TEST(triangles_in_two_parts_are_refused),
+    RUNNER_TEST(across_ranks_shares_begin_at_chunks),
     RUNNER_TEST(packed_files_are_read_whole),
     RUNNER_TEST(another_file_on_one_process_is_noticed),
     RUNNER_TEST(a_cancelled_process_ends_the_call_on_all),

@@ -2,7 +2,8 @@
 /* conform_ranks.c - each method with each preconditioner that counts over
  * processes, on the patterns of the zoo: 2, 3, 5 and 8 processes come to the
  * verdict of one, and the residual of their X, formed here, agrees with it; the
- * same of eigenpairs.
+ * same of eigenpairs.  With across_ranks, iterations and all bits of X are those
+ * of one process as well, on up to 16.
  * One such case of three is taken, others on the next pattern, with one of the
  * numbers of processes in turn; SPS_TEST_LONG=1 takes all.  Under sanitizers, and
  * on a GPU, whose contexts take long, one case of 13. */
@@ -295,6 +296,121 @@ START_TEST(zero_pivots_of_one_process_are_no_reason_of_its_own)
 }
 END_TEST
 
+/* ----------------------------------------------------------- across_ranks */
+
+static void set_across(bool across)
+{
+    for (int r = 0; r < CREW; r++) member[r].across = across;
+}
+
+/* Ranks 1, 2, 3, 5, 8 and 16, or one of them besides 1 in turn. */
+static void bits_of_one(work *w)
+{
+    static const int many[] = { 2, 3, 5, 8, 16 };
+    const int count = sizeof many / sizeof *many;
+    const size_t bytes = (size_t)(w->A->nrow * K) * sizeof(double);
+    static int turn;
+    double *x = malloc(bytes);
+    const verdict one = run(w, 1);
+
+    memcpy(x, w->x, bytes);
+    turn++;
+    for (int i = 0; i < count; i++) {
+        verdict other;
+
+        if (many[i] > w->A->nrow) continue;
+        if (i != turn % count && !fixture_env("SPS_TEST_LONG")) continue;
+        memset(w->x, 0, bytes);
+        other = run(w, many[i]);
+        ck_assert_msg(!memcmp(&one, &other, sizeof one), "%s, %s, %s, %d "
+                      "ranks: %s, %s after %d, alone %s, %s after %d; %s",
+                      w->family, w->solver, w->precond, many[i],
+                      sps_status_string(other.st), sps_stop_string(other.stop),
+                      other.iterations, sps_status_string(one.st),
+                      sps_stop_string(one.stop), one.iterations,
+                      member[0].error);
+        ck_assert_msg(!memcmp(x, w->x, bytes), "%s, %s, %s, %d ranks: other "
+                      "bits of X", w->family, w->solver, w->precond, many[i]);
+    }
+    free(x);
+}
+
+static const char *const same_preconds[] = { "none", "jacobi", "chebyshev",
+                                             "auto" };
+
+static void cross_bits(const sps_csr *A, const char *family,
+                       const char *const *methods, bool spd)
+{
+    const int every = fixture_env("SPS_TEST_LONG") ? 1 : runner_quick() ? 7 : 2;
+    double *b = zoo_block(A->nrow, K, K, 2, ZOO_RANDOM);
+    double *x = calloc((size_t)(A->nrow * K), sizeof *x);
+    work w = { .A = A, .b = b, .x = x, .family = family };
+    static int number;
+
+    for (int t = 0; methods[t]; t++)
+        for (int c = 0; c < 4; c++) {
+            w.solver = methods[t];
+            w.precond = same_preconds[c];
+            if (!spd && !strcmp(w.precond, "chebyshev")) continue;
+            if (number++ % every == 0) bits_of_one(&w);
+        }
+    number++;
+    free(b);
+    free(x);
+}
+
+START_TEST(across_ranks_bits_are_those_of_one_process)
+{
+    if (runner_place() == SPS_CUDA) runner_skip("across_ranks is for the host");
+    set_across(true);
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, N, 5, ZOO_RANDOM, SPS_F64);
+        const bool fits = A->nrow == A->ncol && A->nrow >= 8;
+
+        if (fits && full_diagonal(A)) {
+            dominate(A);
+            cross_bits(A, zoo_name(f), general, false);
+        }
+        zoo_free(&A);
+        if (!fits || !zoo_symmetric(f)) continue;
+        A = zoo_matrix(f, N, 5, ZOO_SPD, SPS_F64);
+        cross_bits(A, zoo_name(f), symmetric, true);
+        zoo_free(&A);
+    }
+    set_across(false);
+}
+END_TEST
+
+/* 2500 rows: chunks of 6 rows (chunk_sums.h). */
+START_TEST(across_ranks_chunks_of_several_rows)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 2500, 5, ZOO_SPD, SPS_F64);
+    double *b = zoo_block(A->nrow, K, K, 2, ZOO_RANDOM);
+    double *x = calloc((size_t)(A->nrow * K), sizeof *x);
+    work w = { .A = A, .b = b, .x = x, .family = "grid5", .solver = "block_cg",
+               .precond = "jacobi" };
+
+    if (runner_place() == SPS_CUDA) runner_skip("across_ranks is for the host");
+    set_across(true);
+    crew_unit = 6;
+    bits_of_one(&w);
+    w.solver = "gmres";
+    bits_of_one(&w);
+    crew_unit = 1;
+    ck_assert_int_eq(run(&w, 3).st, SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(member[2].error, "a multiple of 6"));
+    w.precond = "ic0";
+    ck_assert_int_eq(run(&w, 2).st, SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(member[0].error, "across_ranks"));
+    w.precond = "amg";
+    ck_assert_int_eq(run(&w, 1).st, SPS_EUNFIT);
+    set_across(false);
+    free(b);
+    free(x);
+    zoo_free(&A);
+}
+END_TEST
+
 /* ------------------------------------------------------------- eigenpairs */
 
 static double lambda[CREW][K];
@@ -386,10 +502,51 @@ START_TEST(eigenpairs_are_those_of_one_process)
 }
 END_TEST
 
+START_TEST(across_ranks_bits_of_eigenpairs)
+{
+    static const char *const ways[][2] = {
+        { "lobpcg", "none" }, { "lobpcg", "jacobi" }, { "lobpcg", "chebyshev" },
+        { "chebyshev_filter", "none" } };
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 196, 5, ZOO_SPD, SPS_F64);
+    const size_t bytes = (size_t)(A->nrow * K) * sizeof(double);
+    double *x = calloc(1, bytes), *one = malloc(bytes);
+    work w = { .A = A, .x = x, .family = "grid5" };
+
+    if (runner_place() == SPS_CUDA) runner_skip("across_ranks is for the host");
+    set_across(true);
+    for (size_t t = 0; t < sizeof ways / sizeof *ways; t++) {
+        const int size = t % 2 ? 3 : 16;
+        verdict alone;
+
+        w.solver = ways[t][0];
+        w.precond = ways[t][1];
+        ck_assert(crew_run(member, 1, find_pairs, &w));
+        alone = told[0];
+        memcpy(one, x, bytes);
+        ck_assert(crew_run(member, size, find_pairs, &w));
+        ck_assert_msg(!memcmp(&alone, &told[size - 1], sizeof alone) &&
+                      alone.stop == SPS_STOP_CONVERGED, "%s, %s, %d ranks: %s "
+                      "after %d, alone %s after %d; %s", w.solver, w.precond,
+                      size, sps_stop_string(told[0].stop), told[0].iterations,
+                      sps_stop_string(alone.stop), alone.iterations,
+                      member[0].error);
+        ck_assert_msg(!memcmp(one, x, bytes), "%s, %s, %d ranks: other bits",
+                      w.solver, w.precond, size);
+    }
+    set_across(false);
+    free(x);
+    free(one);
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(across_ranks_bits_of_eigenpairs),
     RUNNER_TEST(eigenpairs_are_those_of_one_process),
     RUNNER_TEST(positive_definite_systems_end_as_on_one_process),
     RUNNER_TEST(nonsymmetric_systems_end_as_on_one_process),
+    RUNNER_TEST(across_ranks_bits_are_those_of_one_process),
+    RUNNER_TEST(across_ranks_chunks_of_several_rows),
     RUNNER_TEST(unfit_systems_are_told_as_on_one_process),
     RUNNER_TEST(zero_pivots_of_one_process_are_no_reason_of_its_own),
 };
