@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* chunk_sums.h - sums over the rows of all processes whose bits do not depend on
- * the number of processes (sps_context_options.across_ranks).
+/* chunk_sums.h - sums over the rows of all processes whose bits do not depend
+ * on the number of processes (sps_context_options.across_ranks).
  *
  * Rows of the whole are divided into at most 1024 chunks of equal numbers of
  * rows (spsi_comm_chunk).  Partial

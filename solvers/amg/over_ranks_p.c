@@ -12,9 +12,13 @@
  * the diagonal of A_c in the same way. */
 #include "solvers/amg/over_ranks.h"
 
-/* Largest number of rows of an A_c that is stored on each process: on a GPU a
- * level of few rows takes less time than its messages would. */
+#include <math.h>
+
+/* Largest number of rows of an A_c that is stored on each process in any case:
+ * on a GPU a level of few rows takes less time than its messages would. */
 enum { GATHERED = 2000, GATHERED_CUDA = 20000 };
+#define GATHERED_PART 0.5     /* and, as a fraction of the rows that a process
+                                 has of A, otherwise */
 #define LEAST 0.1             /* fraction of a_ii that must remain when
                                  couplings to other processes are added */
 #define AP_LIMIT 30           /* largest number of products per entry for a
@@ -164,16 +168,23 @@ fail:
 }
 
 /* Decides whether A_c is spread over the processes; own: number of its rows on
- * this process. */
+ * this process.  P ends where processes do, so that its
+ * columns jump there from one row to the next: a smooth error of width H is
+ * corrected with H / h times the energy, three times as much on each level, and
+ * a third spread level costs half as many iterations again.  A_c is therefore
+ * stored on each process as long as its work is less than that of the own rows
+ * of A. */
 static sps_status decide(over_ranks *w, int64_t own)
 {
     sps_context *ctx = w->fine.super.ctx;
-    const int most = ctx->opt.place == SPS_CUDA ? GATHERED_CUDA : GATHERED;
+    const double fine = (double)w->fine.super.A->ranks->halo->whole;
+    const double share = GATHERED_PART * fine / spsi_comm_size(ctx);
+    const int least = ctx->opt.place == SPS_CUDA ? GATHERED_CUDA : GATHERED;
     double without = own == 0;
     sps_status st;
 
     SPS_TRY(spsi_reduce(ctx, &without, 1));
-    w->spread = without == 0 && w->span.columns > most &&
+    w->spread = without == 0 && (double)w->span.columns > fmax(least, share) &&
                 w->fine.level[0].vectors == 1;
 fail:
     return st;
