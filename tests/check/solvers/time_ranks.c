@@ -4,12 +4,17 @@
  *   usage: mpirun -n P time_ranks X Y Z [COLUMNS [PRECOND [ITERATIONS [cpu]]]]
  * X x Y x Z points of the grid for each process, in slabs along z, so that the
  * system grows with P.  The second of two solves is shown, of as many
- * iterations on all. */
+ * iterations on all.  With `stages` in place of PRECOND, the parts of a product
+ * and the sums are timed instead, each in a loop of ITERATIONS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "spsolve.h"
+#include "block/block.h"
+#include "core/backend.h"
+#include "core/comm.h"
+#include "core/timer.h"
+#include "operator/operator_ranks.h"
 
 static sps_comm *comm;
 static int rank, size;
@@ -73,6 +78,153 @@ static void solve(sps_context *ctx, sps_solver *s, const sps_block *B,
         printf("    %s\n", sps_context_note(ctx, i));
 }
 
+/* ------------------------------------------------------------------ stages */
+
+typedef struct stage {
+    sps_context *ctx;
+    const sps_operator *op;
+    const sps_ranks *r;
+    sps_block *X, *Y;
+    double *sums;             /* in the memory of the blocks */
+} stage;
+
+static sps_status pack(const stage *s)
+{
+    return spsi_take_rows(s->X, s->r->at.send, s->r->packed);
+}
+
+/* The rows of the operand that are own rows. */
+static sps_block own_rows(const stage *s)
+{
+    sps_block own = *s->r->operand;
+
+    own.n = s->r->touched;
+    own.data = (double *)own.data + s->r->halo->low * own.ld;
+    return own;
+}
+
+static sps_status gather(const stage *s)
+{
+    sps_block own = own_rows(s);
+
+    return spsi_take_rows(s->X, s->r->at.touch, &own);
+}
+
+static sps_status interior(const stage *s)
+{
+    return sps_operator_apply(s->r->interior, 1, s->X, 0, s->Y);
+}
+
+static sps_status boundary(const stage *s)
+{
+    return sps_operator_apply(s->r->boundary, 1, s->r->operand, 0,
+                              s->r->result[0]);
+}
+
+static sps_status put(const stage *s)
+{
+    return spsi_put_rows(s->r->result[0], s->r->at.row, s->Y);
+}
+
+static sps_status around(const stage *s, sps_status (*inner)(const stage *))
+{
+    sps_status st = spsi_halo_start(s->r->halo, s->r->packed, s->r->operand);
+
+    if (st == SPS_OK && inner) st = inner(s);
+    return st == SPS_OK ? spsi_halo_finish(s->r->halo) : st;
+}
+
+static sps_status halo(const stage *s) { return around(s, NULL); }
+static sps_status overlap(const stage *s) { return around(s, interior); }
+
+static sps_status product(const stage *s)
+{
+    return sps_operator_apply(s->op, 1, s->X, 0, s->Y);
+}
+
+static sps_status sum_of(const stage *s, int count)
+{
+    const sps_wire *wire = spsi_wire(s->ctx);
+
+    return wire && wire->queued(s->ctx)
+        ? wire->sum(s->ctx, s->sums, s->sums, count) : SPS_OK;
+}
+
+/* The sums of an iteration of block_cg: 3 k^2 and k^2 + k numbers. */
+static sps_status first_sum(const stage *s)
+{
+    return sum_of(s, 3 * s->X->k * s->X->k);
+}
+
+static sps_status second_sum(const stage *s)
+{
+    return sum_of(s, s->X->k * (s->X->k + 1));
+}
+
+static sps_status product_sums(const stage *s)
+{
+    sps_status st = product(s);
+
+    if (st == SPS_OK) st = first_sum(s);
+    return st == SPS_OK ? second_sum(s) : st;
+}
+
+static void show(const stage *s, const char *name,
+                 sps_status (*run)(const stage *), int times)
+{
+    double seconds = 0, here = 0;
+
+    for (int i = -10; i < times; i++) {
+        if (i == 0) {
+            check(s->ctx->backend->sync(s->ctx), "no end of the stage");
+            check(sps_comm_sum(comm, &here, 1), "no sum");
+            seconds = spsi_now();
+        }
+        check(run(s), sps_context_error(s->ctx));
+    }
+    check(s->ctx->backend->sync(s->ctx), "no end of the stage");
+    seconds = (spsi_now() - seconds) / times;
+    printf("process %d of %d: %-28s %8.1f us\n", rank, size, name,
+           1e6 * seconds);
+    fflush(stdout);
+}
+
+static void show_stages(sps_context *ctx, const sps_operator *op, int k,
+                        int times)
+{
+    stage s = { .ctx = ctx, .op = op, .r = op->ranks };
+    void *room = NULL;
+
+    check(sps_block_create(ctx, op->n, k, &s.X), "no memory for X");
+    check(sps_block_create(ctx, op->n, k, &s.Y), "no memory for Y");
+    check(sps_block_random(s.X, 1), sps_context_error(ctx));
+    check(ctx->backend->alloc(ctx, (size_t)(3 * k * k + k) * sizeof(double),
+                              &room), "no memory for sums");
+    s.sums = room;
+    if (s.r) {
+        printf("process %d: %lld rows at the border, %lld sent, %lld received; "
+               "interior %s, boundary %s\n", rank, (long long)s.r->rows,
+               (long long)s.r->halo->send_at[s.r->halo->neighbours],
+               (long long)s.r->halo->ghosts,
+               s.r->interior->block->kernel->name,
+               s.r->boundary->block->kernel->name);
+        show(&s, "pack", pack, times);
+        show(&s, "gather", gather, times);
+        show(&s, "exchange", halo, times);
+        show(&s, "interior", interior, times);
+        show(&s, "interior during exchange", overlap, times);
+        show(&s, "boundary", boundary, times);
+        show(&s, "put", put, times);
+        show(&s, "sum of 3 k^2", first_sum, times);
+        show(&s, "sum of k^2 + k", second_sum, times);
+        show(&s, "product and sums", product_sums, times);
+    }
+    show(&s, "product", product, times);
+    ctx->backend->release(ctx, room, (size_t)(3 * k * k + k) * sizeof(double));
+    sps_block_destroy(&s.X);
+    sps_block_destroy(&s.Y);
+}
+
 int main(int argc, char **argv)
 {
     const int64_t n[3] = { argc > 1 ? atoi(argv[1]) : 64,
@@ -80,6 +232,7 @@ int main(int argc, char **argv)
                            argc > 3 ? atoi(argv[3]) : 64 };
     const int64_t rows = n[0] * n[1] * n[2];
     const int k = argc > 4 ? atoi(argv[4]) : 16;
+    const bool stages = argc > 5 && !strcmp(argv[5], "stages");
     const bool host = argc > 7 && !strcmp(argv[7], "cpu");
     sps_context_options co;
     sps_context *ctx = NULL;
@@ -100,17 +253,21 @@ int main(int argc, char **argv)
     A = slab(ctx, n[0], n[1], n[2]);
     sps_options_default(&opt);
     opt.solver = "block_cg";
-    opt.precond = argc > 5 ? argv[5] : "none";
+    opt.precond = argc > 5 && !stages ? argv[5] : "none";
     opt.max_iterations = argc > 6 ? atoi(argv[6]) : 200;
     opt.rtol = 1e-12;
     opt.nullspace = "none";
     check(sps_operator_csr(ctx, A, k, &opt, &op), sps_context_error(ctx));
-    check(sps_block_create(ctx, rows, k, &B), "no memory for B");
-    check(sps_block_random(B, 1), sps_context_error(ctx));
-    check(sps_solver_create(op, NULL, k, &opt, &solver),
-          sps_context_error(ctx));
-    solve(ctx, solver, B, rows, k, false);
-    solve(ctx, solver, B, rows, k, true);
+    if (stages) {
+        show_stages(ctx, op, k, opt.max_iterations);
+    } else {
+        check(sps_block_create(ctx, rows, k, &B), "no memory for B");
+        check(sps_block_random(B, 1), sps_context_error(ctx));
+        check(sps_solver_create(op, NULL, k, &opt, &solver),
+              sps_context_error(ctx));
+        solve(ctx, solver, B, rows, k, false);
+        solve(ctx, solver, B, rows, k, true);
+    }
     sps_solver_destroy(&solver);
     sps_operator_destroy(&op);
     sps_block_destroy(&B);
