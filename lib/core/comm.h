@@ -123,9 +123,11 @@ typedef struct sps_wire {
     /* As spsi_comm_start and spsi_comm_finish, for device memory: what is sent
      * is the result of the work queued before start, and work queued after
      * finish finds what was received.  The arrays of messages must stay valid
-     * until finish. */
-    sps_status (*start)(sps_context *ctx, const sps_message *send, int sends,
-                        const sps_message *receive, int receives);
+     * until finish.  `aside`: messages pass while the work queued between start
+     * and finish runs, and take multiprocessors from it; otherwise a queued
+     * wire completes them before that work. */
+    sps_status (*start)(sps_context *ctx, bool aside, const sps_message *send,
+                        int sends, const sps_message *receive, int receives);
     sps_status (*finish)(sps_context *ctx);
     /* Queues to[i] = sum of from[i] over all processes, with the same bits on
      * each.  `to` may be `from`. */

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/timer.h"
 #include "plan/kernel.h"
 
 /* Returns the first index of an ascending array whose element is not below
@@ -200,6 +201,47 @@ sps_status spsi_halo_reserve(sps_halo *h, int width)
                                 (size_t)h->ghosts * row) : SPS_OK;
 }
 
+/* Beside messages of NCCL a product of 441 us took 568 on an H200, while 3.3 MB
+ * alone took 25: so they pass before the product unless they take a quarter of
+ * it. */
+#define BESIDE 0.25
+
+static sps_status time_exchange(sps_halo *h, const sps_block *packed,
+                                sps_block *operand, double *seconds)
+{
+    enum { TIMES = 4 };
+    sps_status st = SPS_OK;
+
+    /* The first one opens connections. */
+    for (int i = -1; i < TIMES; i++) {
+        if (i <= 0) SPS_TRY(h->ctx->backend->sync(h->ctx));
+        if (i == 0) *seconds = spsi_now();
+        SPS_TRY(spsi_halo_start(h, packed, operand));
+        SPS_TRY(spsi_halo_finish(h));
+    }
+    SPS_TRY(h->ctx->backend->sync(h->ctx));
+    *seconds = (spsi_now() - *seconds) / TIMES;
+fail:
+    return st;
+}
+
+sps_status spsi_halo_choose(sps_halo *h, double seconds,
+                            const sps_block *packed, sps_block *operand)
+{
+    const sps_wire *wire = spsi_wire(h->ctx);
+    double sum[2] = { 0, seconds };
+    sps_status st = SPS_OK;
+
+    h->aside = true;
+    if (!wire || !wire->queued(h->ctx)) return st;
+    h->aside = false;
+    SPS_TRY(time_exchange(h, packed, operand, &sum[0]));
+    SPS_TRY(spsi_reduce(h->ctx, sum, 2));
+    h->aside = sum[0] > BESIDE * sum[1];
+fail:
+    return st;
+}
+
 sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
                            sps_block *operand)
 {
@@ -216,7 +258,7 @@ sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
     for (int i = 0; i < receives; i++)
         if (h->in[i].peer > spsi_comm_rank(h->ctx))
             h->in[i].p = (char *)h->in[i].p + own;
-    return wire ? wire->start(h->ctx, h->out, sends, h->in, receives)
+    return wire ? wire->start(h->ctx, h->aside, h->out, sends, h->in, receives)
                 : spsi_comm_start(h->ctx, h->out, sends, h->in, receives);
 }
 

@@ -37,6 +37,7 @@ typedef struct sps_halo {
     int64_t *ghost_at;        /* its ghosts: ghost[ghost_at[i]] and following */
     int32_t *send;            /* own rows to be sent */
     sps_message *out, *in;    /* at most one for each neighbour */
+    bool aside;               /* messages pass beside the product (sps_wire) */
 } sps_halo;
 
 /* Creates the halo; collective.  ghost has `ghosts` distinct global row numbers
@@ -59,6 +60,10 @@ int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
 
 /* Allocates memory for exchanges of `width` columns, if the wire needs it. */
 sps_status spsi_halo_reserve(sps_halo *h, int width);
+/* Decides h->aside for exchanges of `packed` and `operand` during products of
+ * `seconds`; collective.  What is in *operand is replaced. */
+sps_status spsi_halo_choose(sps_halo *h, double seconds,
+                            const sps_block *packed, sps_block *operand);
 /* Starts to send `packed`, the rows send[] of a block, and to receive the
  * ghosts: those below the own rows into the first rows of `operand`, the others
  * into its last rows.  Both blocks have the same k and ld, on all processes.

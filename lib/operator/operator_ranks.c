@@ -229,6 +229,17 @@ static void displace(sps_context *ctx, const int32_t *from, int64_t count,
         ctx->backend->release(ctx, at, (size_t)count * sizeof *at);
 }
 
+/* Returns the predicted seconds of a product of own rows: two blocks, and 12
+ * bytes an entry. */
+static double product_seconds(const sps_ranks *r, int width)
+{
+    const double bytes = 16.0 * (double)r->A->nrow * width +
+                         12.0 * (double)r->A->nnz;
+    const double rate = r->halo->ctx->machine.copy;
+
+    return rate > 0 ? bytes / rate : 0;
+}
+
 static sps_status make_plans(sps_context *ctx, sps_ranks *r, int width,
                              const sps_options *o)
 {
@@ -241,6 +252,8 @@ static sps_status make_plans(sps_context *ctx, sps_ranks *r, int width,
     for (int i = 0; i < 4; i++)
         SPS_TRY(sps_block_create(ctx, r->rows, width, &r->result[i]));
     SPS_TRY(spsi_halo_reserve(r->halo, width));
+    SPS_TRY(spsi_halo_choose(r->halo, product_seconds(r, width), r->packed,
+                             r->operand));
     SPS_TRY(place(ctx, r->row, r->rows, &r->at.row));
     SPS_TRY(place(ctx, r->touch, r->touched, &r->at.touch));
     SPS_TRY(place(ctx, r->halo->send, sent(r), &r->at.send));

@@ -406,7 +406,7 @@ static sps_status exchange(const over_ranks *w, const sps_block *X)
                                                (size_t)theirs.n * row };
     }
     if (!wire) return spsi_comm_exchange(ctx, w->out, sends, w->in, receives);
-    SPS_TRY(wire->start(ctx, w->out, sends, w->in, receives));
+    SPS_TRY(wire->start(ctx, false, w->out, sends, w->in, receives));
     SPS_TRY(wire->finish(ctx));
 fail:
     return st;

@@ -7,6 +7,9 @@
  * memory on a stream of their own while the product of the interior rows runs,
  * exchanged by the host (comm.h), and copied up.
  *
+ * NCCL's kernels take multiprocessors from a product that runs beside them,
+ * which may cost more than the messages alone: the caller's `aside` decides.
+ *
  * Two events order the streams.  `ready`: the data to be sent have been packed;
  * `arrived`: all messages have been sent and received, so that the next data
  * may be packed in their place. */
@@ -32,6 +35,7 @@ struct sps_cuda_wire {
     int most;                  /* largest number of either */
     const sps_message *receive;
     int sends, receives;       /* number of messages of the open exchange */
+    bool aside;                /* the open exchange runs on `side` */
 };
 
 namespace {
@@ -187,15 +191,17 @@ sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
                       const sps_message *send, int sends,
                       const sps_message *receive, int receives)
 {
+    cudaStream_t on = w->aside ? w->side : spsi_cuda_state(ctx)->stream;
+
     SPS_NCCL(ctx, w, group_start());
     for (int i = 0; i < sends; i++)
         SPS_NCCL(ctx, w, send(send[i].p, send[i].bytes, SPS_NCCL_BYTE,
-                              send[i].peer, w->comm, w->side));
+                              send[i].peer, w->comm, on));
     for (int i = 0; i < receives; i++)
         SPS_NCCL(ctx, w, receive(receive[i].p, receive[i].bytes, SPS_NCCL_BYTE,
-                                 receive[i].peer, w->comm, w->side));
+                                 receive[i].peer, w->comm, on));
     SPS_NCCL(ctx, w, group_end());
-    SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
+    if (w->aside) SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
     return SPS_OK;
 }
 
@@ -237,12 +243,14 @@ sps_status start_staged(sps_context *ctx, sps_cuda_wire *w,
     return SPS_OK;
 }
 
-sps_status start(sps_context *ctx, const sps_message *send, int sends,
-                 const sps_message *receive, int receives)
+sps_status start(sps_context *ctx, bool aside, const sps_message *send,
+                 int sends, const sps_message *receive, int receives)
 {
     sps_cuda_wire *w = wire_of(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    w->aside = aside || !w->comm;
+    if (!w->aside) return start_nccl(ctx, w, send, sends, receive, receives);
     SPS_CUDA(ctx, cudaEventRecord(w->ready, spsi_cuda_state(ctx)->stream));
     SPS_CUDA(ctx, cudaStreamWaitEvent(w->side, w->ready, 0));
     return w->comm ? start_nccl(ctx, w, send, sends, receive, receives)
@@ -272,6 +280,7 @@ sps_status finish(sps_context *ctx)
     sps_cuda_wire *w = wire_of(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (!w->aside) return SPS_OK;
     if (!w->comm) SPS_TRY_RETURN(finish_staged(ctx, w));
     SPS_CUDA(ctx, cudaStreamWaitEvent(spsi_cuda_state(ctx)->stream, w->arrived,
                                       0));
