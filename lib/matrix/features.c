@@ -189,7 +189,8 @@ sps_status spsi_features_measure(sps_context *ctx, const sps_csr *A,
 
     SPS_TRY(measure_rows(ctx, A, &raw));
     SPS_TRY(spsi_features_sample(ctx, A, &raw));
-    if (ctx->backend->place == SPS_CUDA) spsi_features_sample_gpu(A, &raw);
+    if (ctx->backend->place == SPS_CUDA)
+        SPS_TRY(spsi_features_sample_gpu(ctx, A, &raw));
     spsi_features_finish(&raw, A->nrow, A->ncol, A->nnz, f);
 fail:
     return st;

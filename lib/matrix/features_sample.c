@@ -3,22 +3,40 @@
  * columns by a hash set, blocks by merging the rows of a window. */
 #include "matrix/features_sample.h"
 
-enum { SLOTS = 1 << 16 };    /* slots of the hash set of columns, a power of
-                                two */
-
-/* A hash set of columns, cleared by increasing the stamp. */
+/* A hash set of columns, cleared by increasing the stamp, with at least twice
+ * as many slots as the entries of a window. */
 typedef struct column_set {
-    int32_t column[SLOTS];
-    uint32_t stamp[SLOTS], now;
+    int32_t *column;
+    uint32_t *stamp, now, slots;
+    int shift;                /* 32 - log2 of the number of slots */
 } column_set;
+
+static sps_status open_set(sps_context *ctx, int64_t nnz, column_set *s)
+{
+    const int64_t most = nnz < SPS_SAMPLE_ENTRIES ? nnz : SPS_SAMPLE_ENTRIES;
+    sps_status st;
+
+    s->slots = 64;
+    for (s->shift = 26; s->slots < 2 * most; s->shift--) s->slots *= 2;
+    SPS_TRY(SPS_NEW(ctx, s->slots, &s->column));
+    SPS_TRY(SPS_NEW(ctx, s->slots, &s->stamp));
+fail:
+    return st;
+}
+
+static void close_set(sps_context *ctx, const column_set *s)
+{
+    spsi_free(ctx, s->column);
+    spsi_free(ctx, s->stamp);
+}
 
 static bool set_add(column_set *s, int32_t j)
 {
-    uint32_t at = (uint32_t)j * UINT32_C(2654435769) >> 16;
+    uint32_t at = (uint32_t)j * UINT32_C(2654435769) >> s->shift;
 
     while (s->stamp[at] == s->now) {
         if (s->column[at] == j) return false;
-        at = (at + 1) % SLOTS;
+        at = (at + 1) & (s->slots - 1);
     }
     s->stamp[at] = s->now;
     s->column[at] = j;
@@ -64,9 +82,9 @@ static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
     for (int r = 0; r < b; r++) at[r] = A->rowptr[i + r];
     while (at[0] < last) {
         const int32_t j = A->col[at[0]];
-        bool whole = j % b == 0;
+        bool whole = row_has(A, i, &at[0], j, b) && j % b == 0;
 
-        for (int r = 0; whole && r < b; r++)
+        for (int r = 1; whole && r < b; r++)
             whole = row_has(A, i + r, &at[r], j, b);
         full += whole ? b * b : 0;
         at[0] += whole ? b : 1;
@@ -74,37 +92,39 @@ static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
     return full;
 }
 
-/* Returns the block column of entry `at`, or INT32_MAX at the end of its row. */
-static int32_t block_at(const sps_csr *A, int64_t at, int64_t end, int b)
-{
-    return at < end ? A->col[at] / b : INT32_MAX;
-}
+/* The block columns that were met: seen[j] is the number of the window that met
+ * block column j last. */
+typedef struct block_set {
+    uint32_t *seen, now;
+} block_set;
 
 /* Counts the aligned blocks of b columns that have entries in rows i .. last -
- * 1, at most 32 of them, by merging the rows block by block. */
-static int64_t count_blocks(const sps_csr *A, int64_t i, int64_t last, int b)
+ * 1. */
+static int64_t count_blocks(const sps_csr *A, int64_t i, int64_t last, int b,
+                            block_set *s)
 {
-    const int rows = (int)(last - i);
-    const int64_t *end = A->rowptr + i + 1;
-    int64_t at[32], count = 0;
-    int32_t block[32];
+    int64_t count = 0;
 
-    for (int r = 0; r < rows; r++) {
-        at[r] = A->rowptr[i + r];
-        block[r] = block_at(A, at[r], end[r], b);
-    }
-    for (;; count++) {
-        int32_t next = INT32_MAX;
+    s->now++;
+    for (; i < last; i++) {
+        int64_t end = 0;      /* first column after the block of the entry
+                                 before */
 
-        for (int r = 0; r < rows; r++)
-            if (block[r] < next) next = block[r];
-        if (next == INT32_MAX) return count;
-        for (int r = 0; r < rows; r++)
-            while (block[r] == next) block[r] = block_at(A, ++at[r], end[r], b);
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            int32_t block;
+
+            if (A->col[p] < end) continue;
+            block = A->col[p] / b;
+            end = ((int64_t)block + 1) * b;
+            count += s->seen[block] != s->now;
+            s->seen[block] = s->now;
+        }
     }
+    return count;
 }
 
-static void sample_blocks(const sps_csr *A, int t, sps_sample_sums *sum)
+static void sample_blocks(const sps_csr *A, int t, block_set *set,
+                          sps_sample_sums *sum)
 {
     const sps_sample s = spsi_sample_of(A->nrow, A->nnz, t);
 
@@ -115,7 +135,7 @@ static void sample_blocks(const sps_csr *A, int t, sps_sample_sums *sum)
         int64_t count;
 
         if (entries > s.skip) continue;
-        count = count_blocks(A, i, last, s.b);
+        count = count_blocks(A, i, last, s.b, set);
         sum->entries += entries;
         sum->columns += count;
         if (count > sum->most) sum->most = count;
@@ -123,18 +143,45 @@ static void sample_blocks(const sps_csr *A, int t, sps_sample_sums *sum)
     }
 }
 
+static sps_status sample_windows(sps_context *ctx, const sps_csr *A,
+                                 sps_raw_features *raw)
+{
+    column_set set = { 0 };
+    sps_status st;
+
+    SPS_TRY(open_set(ctx, A->nnz, &set));
+    for (int t = 0; t < 2; t++) sample_columns(A, t, &set, &raw->sample[t]);
+fail:
+    close_set(ctx, &set);
+    return st;
+}
+
+/* Samples first .. last - 1, of blocks. */
+static sps_status sample_all_blocks(sps_context *ctx, const sps_csr *A,
+                                    int first, int last, sps_raw_features *raw)
+{
+    block_set set = { 0 };
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->ncol / 2 + 1, &set.seen));
+    for (int t = first; t < last; t++)
+        if (t < SPS_SAMPLE_WIDEST ||
+            spsi_sample_even(A->nrow, A->nnz, raw->longest,
+                             8 << (t - SPS_SAMPLE_WIDEST)))
+            sample_blocks(A, t, &set, &raw->sample[t]);
+fail:
+    spsi_free(ctx, set.seen);
+    return st;
+}
+
 sps_status spsi_features_sample(sps_context *ctx, const sps_csr *A,
                                 sps_raw_features *raw)
 {
     sps_status st;
-    column_set *set = NULL;
 
-    SPS_TRY(SPS_NEW(ctx, 1, &set));
-    for (int t = 0; t < 2; t++) sample_columns(A, t, set, &raw->sample[t]);
-    for (int t = 2; t < SPS_SAMPLE_WIDEST; t++)
-        sample_blocks(A, t, &raw->sample[t]);
+    SPS_TRY(sample_windows(ctx, A, raw));
+    SPS_TRY(sample_all_blocks(ctx, A, 2, SPS_SAMPLE_WIDEST, raw));
 fail:
-    spsi_free(ctx, set);
     return st;
 }
 
@@ -183,7 +230,8 @@ static int64_t count_inexact(const sps_csr *A)
     return count;
 }
 
-void spsi_features_sample_gpu(const sps_csr *A, sps_raw_features *raw)
+sps_status spsi_features_sample_gpu(sps_context *ctx, const sps_csr *A,
+                                    sps_raw_features *raw)
 {
     const int64_t tried = A->nrow < SPS_NEAR_WINDOWS ? A->nrow
                                                      : SPS_NEAR_WINDOWS;
@@ -191,8 +239,5 @@ void spsi_features_sample_gpu(const sps_csr *A, sps_raw_features *raw)
     for (int64_t w = 0; w < tried; w++)
         raw->near += window_near(A, w * (A->nrow / tried));
     raw->inexact = count_inexact(A);
-    for (int t = SPS_SAMPLE_WIDEST; t < SPS_SAMPLES; t++)
-        if (spsi_sample_even(A->nrow, A->nnz, raw->longest,
-                             8 << (t - SPS_SAMPLE_WIDEST)))
-            sample_blocks(A, t, &raw->sample[t]);
+    return sample_all_blocks(ctx, A, SPS_SAMPLE_WIDEST, SPS_SAMPLES, raw);
 }

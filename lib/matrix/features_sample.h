@@ -14,7 +14,8 @@ sps_status spsi_features_sample(sps_context *ctx, const sps_csr *A,
                                 sps_raw_features *raw);
 /* Fills in what only kernels of GPUs need: the elements of raw->sample from
  * SPS_SAMPLE_WIDEST on, near, and inexact; raw->longest must be known. */
-void spsi_features_sample_gpu(const sps_csr *A, sps_raw_features *raw);
+sps_status spsi_features_sample_gpu(sps_context *ctx, const sps_csr *A,
+                                    sps_raw_features *raw);
 
 #ifdef __cplusplus
 }

@@ -142,7 +142,7 @@ START_TEST(widths_by_sample_are_lower_bounds)
         for (int64_t i = 0; i < A->nrow; i++)
             if (A->rowptr[i + 1] - A->rowptr[i] > raw.longest)
                 raw.longest = A->rowptr[i + 1] - A->rowptr[i];
-        spsi_features_sample_gpu(A, &raw);
+        OK(ctx, spsi_features_sample_gpu(ctx, A, &raw));
         for (int t = 0; t < SPS_SAMPLES - SPS_SAMPLE_WIDEST; t++) {
             const int b = 8 << t;
             const int64_t w = spsi_blocked_ell_width(A, b);

@@ -119,14 +119,14 @@ START_TEST(samples_foretell_what_fits)
     double *value = A->val;
     sps_raw_features before = { 0 }, after = { 0 };
 
-    spsi_features_sample_gpu(A, &before);
+    OK(ctx, spsi_features_sample_gpu(ctx, A, &before));
     ck_assert_int_eq(before.near, SPS_NEAR_WINDOWS);
     ck_assert_int_eq(before.inexact, 0);
     for (int64_t e = 0; e < A->nnz; e++) {
         value[e] += 0.1;
         if (e / 9 >= 1500) A->col[e] = (int32_t)(e % 9 * 2 * SPS_PACKED_REACH);
     }
-    spsi_features_sample_gpu(A, &after);
+    OK(ctx, spsi_features_sample_gpu(ctx, A, &after));
     ck_assert_int_gt(after.near, 0.4 * SPS_NEAR_WINDOWS);
     ck_assert_int_lt(after.near, 0.6 * SPS_NEAR_WINDOWS);
     ck_assert_int_gt(after.inexact, 0);
