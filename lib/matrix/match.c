@@ -19,6 +19,8 @@ typedef struct matching {
     const sps_csr *A;
     int64_t n;
     double *largest;          /* log max_j |a_ij| */
+    double *cost;             /* c_ij by entry; INFINITY where a_ij is 0 or not
+                                 finite */
     double *u, *v;
     int32_t *column, *row;    /* partner of row i, of column j; -1: none */
     /* State of one search: */
@@ -31,11 +33,6 @@ typedef struct matching {
     int32_t *touched;         /* columns reached by the search */
     int64_t touched_count;
 } matching;
-
-static double cost(const matching *m, int64_t i, int64_t p)
-{
-    return m->largest[i] - log(fabs(spsi_csr_value(m->A, p)));
-}
 
 static bool stored(const matching *m, int64_t p)
 {
@@ -111,8 +108,8 @@ static void relax(matching *m, int32_t i, double base)
     for (int64_t p = m->A->rowptr[i]; p < m->A->rowptr[i + 1]; p++) {
         const int32_t j = m->A->col[p];
 
-        if (stored(m, p))
-            reach(m, i, j, base + fmax(0, cost(m, i, p) - m->u[i] - m->v[j]));
+        if (m->cost[p] < INFINITY)
+            reach(m, i, j, base + fmax(0, m->cost[p] - m->u[i] - m->v[j]));
     }
 }
 
@@ -184,9 +181,13 @@ static void begin(matching *m)
                 largest = fmax(largest, fabs(spsi_csr_value(m->A, p)));
         m->largest[i] = log(largest);
         m->column[i] = -1;
-        for (int64_t p = m->A->rowptr[i]; p < m->A->rowptr[i + 1]; p++)
-            if (stored(m, p))
-                m->v[m->A->col[p]] = fmin(m->v[m->A->col[p]], cost(m, i, p));
+        for (int64_t p = m->A->rowptr[i]; p < m->A->rowptr[i + 1]; p++) {
+            double *v = &m->v[m->A->col[p]];
+
+            m->cost[p] = stored(m, p) ? m->largest[i] -
+                             log(fabs(spsi_csr_value(m->A, p))) : INFINITY;
+            *v = fmin(*v, m->cost[p]);
+        }
     }
 }
 
@@ -198,7 +199,8 @@ static void match_tight(matching *m)
         m->u[i] = INFINITY;
         for (int64_t p = m->A->rowptr[i]; p < m->A->rowptr[i + 1]; p++) {
             const int32_t j = m->A->col[p];
-            const double c = stored(m, p) ? cost(m, i, p) - m->v[j] : INFINITY;
+            const double c = m->cost[p] < INFINITY ? m->cost[p] - m->v[j]
+                                                   : INFINITY;
 
             if (c < m->u[i] || (c == m->u[i] && best >= 0 && m->row[best] >= 0))
                 best = j;
@@ -217,6 +219,7 @@ static sps_status open_matching(sps_context *ctx, matching *m)
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, m->n, &m->largest));
+    SPS_TRY(SPS_NEW(ctx, m->A->nnz, &m->cost));
     SPS_TRY(SPS_NEW(ctx, m->n, &m->u));
     SPS_TRY(SPS_NEW(ctx, m->n, &m->v));
     SPS_TRY(SPS_NEW(ctx, m->n, &m->row));
@@ -231,8 +234,8 @@ fail:
 
 static void close_matching(sps_context *ctx, matching *m)
 {
-    void *arrays[] = { m->largest, m->u, m->v, m->row, m->distance, m->from,
-                       m->place, m->heap, m->touched };
+    void *arrays[] = { m->largest, m->cost, m->u, m->v, m->row, m->distance,
+                       m->from, m->place, m->heap, m->touched };
 
     for (size_t t = 0; t < sizeof arrays / sizeof *arrays; t++)
         spsi_free(ctx, arrays[t]);
@@ -286,6 +289,12 @@ static double root_of(double largest)
                ? power_of_two(-0.5 * log(largest)) : 1;
 }
 
+static bool scale_by(double factor, double *scale)
+{
+    *scale *= factor;
+    return factor != 1;
+}
+
 /* Scales repeatedly by the square roots of the largest entries of rows and
  * columns (Ruiz, RAL-TR-2001-034). */
 sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
@@ -294,10 +303,12 @@ sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
     const int64_t n = A->nrow;
     sps_status st;
     double *largest = NULL;   /* largest scaled |a_ij| of each column */
+    bool changed = true;
 
     SPS_TRY(SPS_NEW(ctx, n, &largest));
     for (int64_t i = 0; i < n; i++) row[i] = col[i] = 1;
-    for (int sweep = 0; sweep < 6; sweep++) {
+    for (int sweep = 0; sweep < 6 && changed; sweep++) {
+        changed = false;
         memset(largest, 0, (size_t)n * sizeof *largest);
         for (int64_t i = 0; i < n; i++) {
             double own = 0;
@@ -309,9 +320,11 @@ sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
                 own = fmax(own, a);
                 largest[j] = fmax(largest[j], a);
             }
-            row[i] *= root_of(own);   /* row[i] is not read again this sweep */
+            changed |= scale_by(root_of(own), &row[i]);   /* row[i] is not read
+                                                             again this sweep */
         }
-        for (int64_t j = 0; j < n; j++) col[j] *= root_of(largest[j]);
+        for (int64_t j = 0; j < n; j++)
+            changed |= scale_by(root_of(largest[j]), &col[j]);
     }
 fail:
     spsi_free(ctx, largest);
