@@ -75,6 +75,13 @@ sps_status spsi_small_solve_spd(sps_small *A, sps_small *C, int *info);
  * or the number of a pivot that is zero or not finite, and then A is
  * undefined. */
 sps_status spsi_small_invert(sps_small *A, int *info);
+/* A = P L U in place (LAPACKE_dgetrf), with the row exchanges in pivot[0 ..
+ * rows - 1].  *info as above. */
+sps_status spsi_small_factor(sps_small *A, int32_t *pivot, int *info);
+/* X := A^-1 X by the factors of spsi_small_factor; X is A->rows x k,
+ * column-major. */
+sps_status spsi_small_solve(const sps_small *A, const int32_t *pivot,
+                            double *X, int k);
 /* From the Gram matrix G = P'P, which is destroyed, computes T (rows of G x
  * rank) such that P T has orthonormal columns (SVQB).  G is scaled to unit
  * diagonal first, and directions with a relative singular value below

@@ -30,10 +30,16 @@ sps_status spsi_order_rcm(sps_context *ctx, const sps_graph *g,
  * are consecutive. */
 sps_status spsi_order_morton(sps_context *ctx, const double *x, int64_t m,
                              int d, int unknowns, int32_t *order);
+/* Off-diagonal entries of the lower triangle of complete factors in an order,
+ * and the sum of the squares of its column lengths: the multiply-adds of L U
+ * without pivoting. */
+typedef struct sps_fill {
+    double entries, operations;
+} sps_fill;
 /* Minimum degree order, for little fill in complete factors: order[new] =
- * old. */
+ * old.  Adds up *fill, if it is not NULL, as upper bounds. */
 sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
-                             int32_t *order);
+                             int32_t *order, sps_fill *fill);
 
 /* Matching with maximum product: column[i] is matched to row i, or -1.  row and
  * col are scalings by powers of two with |row[i] a_ij col[j]| <= 1, about 1 on

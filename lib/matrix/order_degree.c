@@ -219,8 +219,15 @@ static int64_t dense_length(int64_t n)
     return d < 16 ? 16 : (int64_t)d;
 }
 
+static void count_fill(double length, sps_fill *fill)
+{
+    if (!fill) return;
+    fill->entries += length;
+    fill->operations += length * length;
+}
+
 sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
-                             int32_t *order)
+                             int32_t *order, sps_fill *fill)
 {
     sps_status st;
     state s = { 0 };
@@ -243,8 +250,11 @@ sps_status spsi_order_degree(sps_context *ctx, const sps_graph *g,
         while (s.head[s.least] < 0) s.least++;
         order[count] = s.head[s.least];
         SPS_TRY(spsi_check_deadline(ctx, "the ordering"));
-        SPS_TRY(eliminate(ctx, &s, order[count++]));
+        SPS_TRY(eliminate(ctx, &s, order[count]));
+        count_fill((double)(s.element_length[order[count++]] + g->n - last),
+                   fill);
     }
+    for (; count < g->n; count++) count_fill((double)(g->n - count - 1), fill);
 fail:
     close_state(ctx, &s);
     return st;

@@ -274,6 +274,20 @@ double spsi_direct_solve_seconds(const sps_direct *d, int k)
            (SOLVE_ROW + COLUMN_ROW * k) * (double)d->A->n;
 }
 
+double spsi_direct_seconds(const sps_operator *A, double entries,
+                           double squares)
+{
+    const int sides = A->props & (SPS_SYMMETRIC | SPS_SPD) ||
+                      (A->cache->transpose.known &&
+                       A->cache->transpose.symmetric) ? 1 : 2;
+    const double n = (double)A->n;
+
+    if (!spsi_direct_possible()) return INFINITY;
+    return spsi_direct_analysis_seconds(A) + PER_ROW * n +
+           sides * (PER_ENTRY * entries + PER_FLOP * squares) +
+           2 * (SOLVE_ROW * n + SOLVE_ENTRY * sides * entries);
+}
+
 /* ----------------------------------------------------- factors and solution */
 
 static void release(sps_direct *d)

@@ -52,6 +52,11 @@ double spsi_direct_analysis_seconds(const sps_operator *A);
  * made by them are reproducible. */
 double spsi_direct_factor_seconds(const sps_direct *d);
 double spsi_direct_solve_seconds(const sps_direct *d, int k);
+/* Returns the predicted seconds of analysis, factorisation and two solves for
+ * a triangle of this number of entries and column lengths of this sum of
+ * squares; infinity without the factor module.  A must be on the host. */
+double spsi_direct_seconds(const sps_operator *A, double entries,
+                           double squares);
 /* Returns whether the factor module is available. */
 bool spsi_direct_possible(void);
 void spsi_direct_destroy(sps_direct **d_p);

@@ -92,7 +92,8 @@ static double worth(const sps_chain *l, int at)
 
 static bool has_factors(const sps_chain *l, int at)
 {
-    return !l->M && !strcmp(l->step[at].precond, "factor");
+    return !l->M && (l->step[at].complete ||
+                     !strcmp(l->step[at].precond, "factor"));
 }
 
 const char *spsi_chain_method(const sps_chain *l, int at)
@@ -112,8 +113,15 @@ static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
                               sps_linear **s_p)
 {
     const char *fallback = spsi_chain_method(l, at);
-    const sps_status st = spsi_chain_direct(a, fallback, s_p);
+    sps_status st;
 
+    l->A->cache->worth = l->step[at].complete ? fmax(l->complete, 1e-9) : 0;
+    st = spsi_chain_direct(a, fallback, s_p);
+    l->A->cache->worth = 0;
+    if (st == SPS_OK && l->step[at].complete)
+        spsi_note(l->ctx, "auto: direct, complete factors and refinement, "
+                  "since their time is predicted to be less than that of "
+                  "other methods; %s is the fallback", fallback);
     if (st == SPS_OK && worth(l, at) > 0)
         spsi_note(l->ctx, "auto: direct, factors and refinement, since %s; %s "
                   "is the fallback", at < l->early
@@ -160,7 +168,7 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
  * had them. */
 static bool hopeless(const sps_chain *l, int at)
 {
-    return worth(l, at) > 0 && (worth(l, at) <= l->refused ||
+    return worth(l, at) > 0 && (worth(l, at) <= l->refused || l->completed ||
                                 l->unfit || (l->factored && at >= l->early));
 }
 
@@ -176,6 +184,7 @@ static void take_solver(sps_chain *l, int at, sps_linear *s)
     l->now = s;
     l->at = at;
     l->factored = l->factored || worth(l, at) > 0;
+    l->completed = l->completed || l->step[at].complete;
 }
 
 /* The note omits the number of free bytes that the error text contains: a text
@@ -251,7 +260,8 @@ static sps_status first_step(sps_chain *l)
     bool made;
     sps_status st;
 
-    l->step[l->count++] = (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1, 0 };
+    l->step[l->count++] = (sps_step){ "gmres", "jacobi", 0, 0, 20, 200, 1, 0,
+                                      false };
     spsi_linear_destroy(&l->now);
     st = escalate(l, 0, &made);
     if (l->at < planned) l->count = planned;
@@ -474,6 +484,7 @@ static sps_status follow(sps_chain *l)
     if (!l->now) return SPS_OK;
     l->now->opt.max_seconds = seconds_left(l, l->at, false);
     l->factored = worth(l, l->at) > 0;
+    l->completed = l->step[l->at].complete;
     st = spsi_linear_refresh(l->now);
     if (st == SPS_OK && is_multigrid(l, l->at) && l->now->M->rate > 0)
         st = spsi_chain_keeps(l, l->now->M);
@@ -497,7 +508,7 @@ static sps_status replan(sps_chain *l)
 
     if (l->version == l->A->version) return SPS_OK;
     SPS_TRY(spsi_chain_examine(l, &o));
-    l->factored = l->unfit = false;
+    l->factored = l->unfit = l->completed = false;
     l->condition = 0;
     if (l->symmetric == was) return follow(l);
     SPS_TRY(spsi_chain_plan(l, &o));

@@ -20,6 +20,8 @@ typedef struct sps_step {
                                  may use */
     int definite;             /* 1: used only while A may be definite, -1: only
                                  if A is not, 0: always */
+    bool complete;            /* ilut drops nothing, and its predicted time is
+                                 limited (sps_operator_cache.worth) */
 } sps_step;
 
 /* Properties of A on which the plan depends. */
@@ -79,6 +81,8 @@ typedef struct sps_chain {
     int early;                /* number of steps at the beginning of the plan
                                  that count as early: their factors must cost
                                  less than iterations */
+    double complete;          /* largest predicted seconds of complete factors
+                                 by ilut */
     double worth[2];          /* largest predicted seconds of factors and two
                                  solves, for early steps and for later ones */
     double refused;           /* factors were refused when this many seconds
@@ -87,6 +91,9 @@ typedef struct sps_chain {
                                  at the rounding of X */
     bool singular[SPS_BLOCK_MAX];   /* of each column: a step with factors has
                                  found a part of b outside the range of A */
+    bool completed;           /* complete factors by ilut were tried with these
+                                 values, so factors of the module are no
+                                 better */
     bool factored, unfit;     /* factored: factors were tried with these values,
                                  so later steps with factors are no better;
                                  unfit: A cannot be analysed */
@@ -120,6 +127,11 @@ const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
 /* chain_factors.c: returns the seconds that the first step may spend on
  * factors: those of the iterations that they are expected to replace. */
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
+/* Returns the seconds that complete factors by ilut may take; 0: no such step.
+ */
+double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o);
+/* Returns whether dense factors are predicted to be fastest. */
+bool spsi_chain_dense(const sps_chain *l);
 /* Analyses A and keeps the analysis for preconditioner factor.  Returns
  * SPS_EUNFIT if factors are predicted to take longer than `worth` seconds. */
 sps_status spsi_chain_weigh(sps_chain *l, double worth);

@@ -9,6 +9,12 @@
  * iterations than that and have little fill; grids in three dimensions need few
  * iterations and have much fill.
  *
+ * Small systems: the library of factors spends 2 microseconds on each row, as
+ * long as all the arithmetic.  There our own complete factors are faster: dense
+ * ones of tiny or nearly full matrices, and those of ilut, which drops nothing
+ * then, after a minimum degree order that has counted the fill (ilut.c).  Their
+ * time may be neither above that of iterations nor above that of the library.
+ *
  * Both sides are counts times fixed rates, not measured times, so that the
  * choice repeats. */
 #include "solvers/auto/chain.h"
@@ -30,6 +36,15 @@
 /* Bytes per second that a host is assumed to move, whatever its number of
  * threads. */
 #define HOST_RATE 1e10
+/* Matrices for which complete factors by ilut are predicted: with more rows or
+ * longer ones, the ordering alone takes as long as other methods. */
+enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24 };
+/* Dense factors are used if DENSE_CUBE n^3 seconds are less than what sparse
+ * ones take at least. */
+enum { DENSE_ROWS = 2000 };
+#define DENSE_CUBE 7e-11
+#define SPARSE_ROW 8e-7
+#define SPARSE_ENTRY 1.5e-7
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */
 #define AT_LEAST 5e-3
@@ -59,6 +74,31 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
     if (fills_up(&l->A->f, o)) return 1e-9;
     /* An iteration of bicgstab makes four products. */
     return l->symmetric ? each * count : AT_LEAST + 2 * each * count;
+}
+
+/* Returns whether complete factors may be the first step. */
+static bool allowed(const sps_chain *l)
+{
+    return l->ctx->opt.place != SPS_CUDA && l->opt.norm != SPS_NORM_START &&
+           !strcmp(l->opt.factors, "auto");
+}
+
+double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
+{
+    const double n = (double)l->A->n;
+
+    if (!allowed(l) || n > COMPLETE_ROWS ||
+        (double)l->A->A->nnz > COMPLETE_LENGTH * n)
+        return 0;
+    return spsi_chain_worth(l, o);
+}
+
+bool spsi_chain_dense(const sps_chain *l)
+{
+    const double n = (double)l->A->n;
+
+    return allowed(l) && n <= DENSE_ROWS && DENSE_CUBE * n * n * n <=
+           SPARSE_ROW * n + SPARSE_ENTRY * (double)l->A->A->nnz;
 }
 
 sps_status spsi_chain_weigh(sps_chain *l, double worth)

@@ -5,10 +5,12 @@
  * The plan depends on symmetry, signs and zeros of the diagonal, diagonal
  * dominance, size and place.  The steps, in order:
  *
- *   A not symmetric, on the host:
- *     bicgstab, ilu0              a few iterations (add_early)
- *     gmres, ilut 1e-6, fill 50   where rows are short (add_early)
- *   block_cg or gmres, factor     if predicted to be fastest (chain_factors.c)
+ *   On the host, first (add_early), each if predicted to be fastest:
+ *     direct, dense               tiny or nearly full A (chain_factors.c)
+ *     bicgstab, ilu0              A not symmetric: a few iterations
+ *     direct, ilut                complete factors (chain_factors.c)
+ *     gmres, ilut 1e-6, fill 50   A not symmetric, short rows
+ *   direct, factor                if predicted to be fastest (chain_factors.c)
  *
  *   A may be positive definite:
  *     block_cg, amg               if predicted to be fastest (chain_amg.c)
@@ -88,7 +90,8 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
  * threads (the same as in chain_factors.c). */
 #define HOST_RATE 1e10
 /* Constants of add_early and add_short. */
-enum { TRIAL = 2, QUICK = 30, FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8 };
+enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, QUICK = 30, FEW_ROWS = 6000,
+       SHORT_ROWS = 20000, SHORT = 8 };
 /* Multiply-adds of the last ilut step if its rows have the largest length that
  * its fill allows. */
 #define WORK 1e11
@@ -210,9 +213,9 @@ static void add_factors(sps_chain *l)
         !spsi_direct_possible())
         return;
     if (l->symmetric)
-        add(l, (sps_step){ "auto", "factor", 0, 0, 10, 40, 0.5, 1 });
+        add(l, (sps_step){ "auto", "factor", 0, 0, 10, 40, 0.5, 1, false });
     add(l, (sps_step){ "gmres", "factor", 0, 0, 10, 40, 0.5,
-                       l->symmetric ? -1 : 0 });
+                       l->symmetric ? -1 : 0, false });
 }
 
 /* Returns whether A is nonsymmetric and is solved on the host. */
@@ -241,20 +244,37 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
     const int64_t n = l->A->n;
 
     if (quick(l, o) && n > least && n <= most && l->A->A->nnz <= SHORT * n)
-        add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0 });
+        add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0, false });
+}
+
+/* Adds complete factors by ilut. */
+static void add_complete(sps_chain *l)
+{
+    if (l->complete > 0)
+        add(l, (sps_step){ "gmres", "ilut", 0, (double)l->A->n + 1, 10, 40, 0.5,
+                           0, true });
 }
 
 /* Adds the steps that are tried first.  Measured on 71 nonsymmetric systems of
  * many kinds with 30 to 36 000 rows: ilu0 is fastest where bicgstab needs fewer
  * than QUICK iterations, 0.15 to 0.7 of the time of factors, and TRIAL
- * iterations show whether it will.  Elsewhere ilut takes 0.3 to 1 of that time
+ * iterations show whether it will.  Complete factors of few or very short rows
+ * take no longer than that trial.  Elsewhere ilut takes 0.3 to 1 of that time
  * where rows are short and few (networks, stochastic processes), since factors
  * have an overhead for each row and front; where factors are refused, ilut is
  * better than many iterations with ilu0 (memplus: 0.05 of the time). */
 static void add_early(sps_chain *l, const sps_chain_traits *o)
 {
+    const bool brief = l->A->n <= BRIEF_ROWS ||
+                       l->A->A->nnz <= BRIEF * l->A->n;
+
+    if (!strcmp(l->opt.dense, "auto") && spsi_chain_dense(l))
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 10, 40, 0.5, 0, true });
+    if (brief) add_complete(l);
     if (quick(l, o) && o->zero == 0 && trial_is_short(l))
-        add(l, (sps_step){ "bicgstab", "ilu0", 0, 0, TRIAL, QUICK, 0.1, 0 });
+        add(l, (sps_step){ "bicgstab", "ilu0", 0, 0, TRIAL, QUICK, 0.1, 0,
+                           false });
+    if (!brief) add_complete(l);
     add_short(l, o, 0, FEW_ROWS);
     add_factors(l);
     l->early = l->count;
@@ -264,12 +284,12 @@ static void add_early(sps_chain *l, const sps_chain_traits *o)
 static void add_strong(sps_chain *l)
 {
     add_factors(l);
-    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25, 0 });
-    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5, 0 });
+    add(l, (sps_step){ "gmres", "ilut", 1e-3, 10, 60, 600, 0.25, 0, false });
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5, 0, false });
     add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
-                       0.5, 0 });
+                       0.5, 0, false });
     if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
-        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1, 0 });
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1, 0, false });
 }
 
 static bool small_on_gpu(const sps_chain *l)
@@ -290,13 +310,16 @@ static void add_general(sps_chain *l, const char *precond, double last)
     const char *space = l->k > 1 ? "block_gmres" : "gmres";
 
     if (small) {
-        add(l, (sps_step){ space, precond, 0, 0, 50, 200, 0.2, 0 });
-        add(l, (sps_step){ "block_gcrodr", precond, 0, 0, 80, 800, 0.2, 0 });
+        add(l, (sps_step){ space, precond, 0, 0, 50, 200, 0.2, 0, false });
+        add(l, (sps_step){ "block_gcrodr", precond, 0, 0, 80, 800, 0.2, 0,
+                           false });
     }
-    if (!one) add(l, (sps_step){ "bicgstab", precond, 0, 0, 30, 300, 0.2, 0 });
-    if (narrow) add(l, (sps_step){ space, precond, 0, 0, 40, 400, 0.2, 0 });
+    if (!one) add(l, (sps_step){ "bicgstab", precond, 0, 0, 30, 300, 0.2, 0,
+                                 false });
+    if (narrow) add(l, (sps_step){ space, precond, 0, 0, 40, 400, 0.2, 0,
+                                   false });
     if ((!small && !narrow) || last == 1)
-        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last, 0 });
+        add(l, (sps_step){ "gmres", precond, 0, 0, 100, 1000, last, 0, false });
 }
 
 /* Returns whether the caller has chosen a preconditioner that is suitable for
@@ -321,38 +344,41 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     sps_status st;
 
     l->count = l->at = l->early = 0;
-    l->factored = l->unfit = false;
+    l->factored = l->unfit = l->completed = false;
     l->refused = l->worth[0] = l->worth[1] = 0;
     if (!own) {
         l->worth[0] = spsi_chain_worth(l, o);
         l->worth[1] = LAST_WORTH;
+        l->complete = spsi_chain_complete(l, o);
         add_early(l, o);
     }
     SPS_TRY(spsi_chain_multigrid(l, &multigrid));
     if (multigrid) {
-        add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1 });
+        add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1, false });
         l->worth[0] = fmin(l->worth[0], SURE * l->multigrid);
     }
     if (l->symmetric && own_symmetric(l))
-        add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0 });
+        add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0, false });
     else if (l->symmetric)
-        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2, 0 });
+        add(l, (sps_step){ "auto", precond, 0, 0, 500, 5000, 0.2, 0, false });
     if (own && !strcmp(precond, "factor"))
-        add(l, (sps_step){ "gmres", precond, 0, 0, 10, 40, 1, 0 });
+        add(l, (sps_step){ "gmres", precond, 0, 0, 10, 40, 1, 0, false });
     else if (own)
         add_general(l, precond, 1);
     if (own) return SPS_OK;
     if (l->symmetric) {
         add(l, (sps_step){ l->k > 1 ? "block_cg" : "cg", "ic0", 0, 0, 200,
-                           2000, 0.2, 1 });
+                           2000, 0.2, 1, false });
     } else if (o->weak == 0) {
         if (l->ctx->opt.place == SPS_CUDA && !small_on_gpu(l) &&
             o->dominated >= DOMINATED && l->opt.norm != SPS_NORM_START)
-            add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1, 0 });
+            add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, 20, 200, 0.1, 0,
+                               false });
         add_general(l, "ilu0", 0.2);
     }
     if (o->symmetric)
-        add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2, -1 });
+        add(l, (sps_step){ "minres", "jacobi", 0, 0, 50, 1000, 0.2, -1,
+                           false });
     add_strong(l);
 fail:
     return st;

@@ -12,17 +12,44 @@
  * reports.  The time limit of the options applies to the whole build. */
 #include "solvers/precond/incomplete.h"
 #include "solvers/precond/prepare.h"
+#include "operator/direct.h"
 
 #include <math.h>
 
-
 #define PIVOT 0.1
+/* Seconds of complete factors, for each row, entry of A, entry of L and
+ * multiply-add, fitted to factorisations on one core. */
+#define PER_ROW 8e-7
+#define PER_ENTRY 1e-7
+#define PER_FILL 1e-7
+#define PER_OPERATION 1.2e-9
 
 struct ilut {
     sps_precond super;
     struct factors f;
     sps_options opt;          /* options of the build, for later updates */
+    double worth;             /* of sps_operator_cache, at the build */
 };
+
+/* Refuses complete factors that are not worth their time. */
+static sps_status weigh(const struct ilut *m, const struct prepared *p)
+{
+    const sps_csr *A = m->super.A->A;
+    const double seconds = PER_ROW * (double)A->nrow +
+                           PER_ENTRY * (double)A->nnz +
+                           PER_FILL * p->fill.entries +
+                           PER_OPERATION * p->fill.operations;
+    const double worth = fmin(m->worth, spsi_direct_seconds(
+        m->super.A, p->fill.entries, p->fill.operations));
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(m->super.ctx, m->worth <= 0 || seconds <= worth, SPS_EUNFIT,
+                "complete factors with %.2g entries and %.2g operations would "
+                "take longer than other methods are expected to take",
+                2 * p->fill.entries, p->fill.operations);
+fail:
+    return st;
+}
 
 static sps_status factor(struct ilut *m, const struct prepared *p,
                          sps_ilut_result *r)
@@ -41,6 +68,9 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
                 "factored within the time limit; a larger droptol or a "
                 "smaller fill needs less", (long long)r->rows,
                 (long long)M->n);
+    SPS_REQUIRE(M->ctx, m->worth <= 0 || !r->replaced, SPS_EUNFIT, "ilut: %lld "
+                "pivots of complete factors are zero up to rounding",
+                (long long)r->replaced);
     if (r->replaced)
         spsi_note(M->ctx, "ilut: %lld pivot%s replaced by small values",
                   (long long)r->replaced,
@@ -60,6 +90,7 @@ static sps_status make(struct ilut *m)
     sps_status st;
 
     SPS_TRY(spsi_prepare(M, &m->opt, m->opt.fill < 3, &p));
+    SPS_TRY(weigh(m, &p));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.inverse));
     SPS_TRY(SPS_NEW(M->ctx, M->n, &r.column));
     SPS_TRY(factor(m, &p, &r));
@@ -87,6 +118,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     sps_status st;
 
     m->opt = *opt;
+    m->worth = M->A->cache->worth;
     SPS_TRY(make(m));
     SPS_TRY(sps_block_create(M->ctx, M->n, M->width, &m->f.W));
 fail:

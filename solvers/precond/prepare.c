@@ -26,7 +26,7 @@
 
 /* auto chooses match if a diagonal entry is below this fraction of its row. */
 #define SMALL 1e-3
-
+enum { SHORT_ROW = 48 };
 static bool is(const char *option, const char *word)
 {
     return !strcmp(option, word);
@@ -68,7 +68,7 @@ static sps_status match(sps_precond *M, struct prepared *m)
                 "is %lld of %lld", M->type->name, (long long)rank,
                 (long long)A->nrow);
     for (int64_t i = 0; i < A->nrow; i++) m->from[column[i]] = (int32_t)i;
-    m->scaled = true;
+    m->scaled = m->matched = true;
 fail:
     spsi_free(M->ctx, column);
     return st;
@@ -106,6 +106,23 @@ static int by_column(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts the columns of a row, which are sorted already where only rows were
+ * permuted; most rows are short. */
+static void sort_row(int32_t *col, int64_t count)
+{
+    if (count > SHORT_ROW) {
+        qsort(col, (size_t)count, sizeof *col, by_column);
+        return;
+    }
+    for (int64_t p = 1; p < count; p++) {
+        const int32_t j = col[p];
+        int64_t q = p;
+
+        for (; q > 0 && col[q - 1] > j; q--) col[q] = col[q - 1];
+        col[q] = j;
+    }
+}
+
 /* Makes B from A, using from, to, row and col. */
 static sps_status permute(sps_precond *M, struct prepared *m)
 {
@@ -131,8 +148,7 @@ static sps_status permute(sps_precond *M, struct prepared *m)
             w[place[c]] = m->row[r] * spsi_csr_value(A, p) * m->col[c];
         }
         m->B->rowptr[i + 1] = q;
-        qsort(m->B->col + m->B->rowptr[i],
-              (size_t)(q - m->B->rowptr[i]), sizeof *m->B->col, by_column);
+        sort_row(m->B->col + m->B->rowptr[i], q - m->B->rowptr[i]);
         for (int64_t p = m->B->rowptr[i]; p < q; p++)
             ((double *)m->B->val)[p] = w[m->B->col[p]];
     }
@@ -152,10 +168,10 @@ static sps_status order_by(sps_precond *M, bool rcm, struct prepared *m)
 
     SPS_TRY(SPS_NEW(M->ctx, n, &order));
     SPS_TRY(SPS_NEW(M->ctx, n, &from));
-    SPS_TRY(permute(M, m));
-    SPS_TRY(spsi_graph_create(M->ctx, m->B, &g));
+    if (m->matched) SPS_TRY(permute(M, m));
+    SPS_TRY(spsi_graph_create(M->ctx, m->matched ? m->B : M->A->A, &g));
     SPS_TRY(rcm ? spsi_order_rcm(M->ctx, &g, order)
-                : spsi_order_degree(M->ctx, &g, order));
+                : spsi_order_degree(M->ctx, &g, order, &m->fill));
     if (n) memcpy(from, m->from, (size_t)n * sizeof *from);
     for (int64_t i = 0; i < n; i++) {
         m->from[i] = from[order[i]];

@@ -5,6 +5,7 @@
 #define SPS_PREPARE_H
 
 #include "driver/precond.h"
+#include "matrix/order.h"
 
 struct prepared {
     sps_csr *B;               /* rows sorted, values in double precision */
@@ -12,6 +13,9 @@ struct prepared {
                                  is column to[i] of A */
     double *row, *col;        /* D_r and D_c, by rows and columns of A */
     bool scaled, ordered;
+    sps_fill fill;            /* of complete factors, after a minimum degree
+                                 order */
+    bool matched;             /* the rows were permuted by a matching */
 };
 
 /* Makes m->B by opt->scale and opt->order.  low_fill: option order=auto expects

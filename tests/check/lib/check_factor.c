@@ -724,11 +724,11 @@ START_TEST(auto_takes_factors_or_leaves_them)
     if (absent("factor")) runner_skip("no factor module");
     for (int t = 0; t < 2; t++) {
         sps_context *ctx = fixture_open_with(SPS_HOST, 2, true);
-        sps_csr *A = grid(ctx, SADDLE, 30);
+        sps_csr *A = grid(ctx, SADDLE, 70);
         sps_operator *op = NULL;
         sps_solver *s = NULL;
-        sps_block *B = fixture_block(ctx, 900, 3, NULL, 3);
-        sps_block *X = fixture_block(ctx, 900, 3, NULL, 3);
+        sps_block *B = fixture_block(ctx, 4900, 3, NULL, 3);
+        sps_block *X = fixture_block(ctx, 4900, 3, NULL, 3);
         sps_result r = { .struct_size = sizeof r };
         sps_options opt;
 

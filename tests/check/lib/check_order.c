@@ -39,7 +39,7 @@ START_TEST(orders_are_permutations)
             OK(ctx, spsi_graph_create(ctx, A, &g));
             OK(ctx, spsi_order_rcm(ctx, &g, order));
             is_permutation(order, sizes[t], zoo_name(f));
-            OK(ctx, spsi_order_degree(ctx, &g, order));
+            OK(ctx, spsi_order_degree(ctx, &g, order, NULL));
             is_permutation(order, sizes[t], zoo_name(f));
             spsi_graph_clear(ctx, &g);
             zoo_free(&A);
@@ -116,7 +116,7 @@ START_TEST(minimum_degree_fills_little)
     OK(ctx, spsi_graph_create(ctx, A, &g));
     for (int i = 0; i < 900; i++) order[i] = i;
     natural = fill(&g, order);
-    OK(ctx, spsi_order_degree(ctx, &g, order));
+    OK(ctx, spsi_order_degree(ctx, &g, order, NULL));
     ck_assert_msg(2 * fill(&g, order) < natural, "%ld of %ld",
                   (long)fill(&g, order), (long)natural);
     spsi_graph_clear(ctx, &g);
@@ -145,7 +145,7 @@ START_TEST(minimum_degree_keeps_an_arrow_sparse)
         A->rowptr[i + 1] = q;
     }
     OK(ctx, spsi_graph_create(ctx, A, &g));
-    OK(ctx, spsi_order_degree(ctx, &g, order));
+    OK(ctx, spsi_order_degree(ctx, &g, order, NULL));
     ck_assert_int_eq(fill(&g, order), N - 1);
     spsi_graph_clear(ctx, &g);
     sps_csr_destroy(ctx, &A);
@@ -237,7 +237,7 @@ START_TEST(matching_and_ordering_end_at_their_deadline)
 
     OK(ctx, spsi_graph_create(ctx, A, &g));
     ck_assert(spsi_deadline_begin(ctx, 1e-9) == 0);
-    ck_assert_int_eq(spsi_order_degree(ctx, &g, order), SPS_EUNFIT);
+    ck_assert_int_eq(spsi_order_degree(ctx, &g, order, NULL), SPS_EUNFIT);
     ck_assert(strstr(sps_context_error(ctx), "ordering was not finished"));
     ck_assert_int_eq(spsi_match(ctx, A, order, row, col, &rank),
                      SPS_EUNFIT);

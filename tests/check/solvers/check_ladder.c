@@ -54,15 +54,60 @@ START_TEST(what_is_slow_is_left_after_a_few_iterations)
     problem p;
 
     if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
-    problem_open(&p, ctx, slow(2500), 4);
+    problem_open(&p, ctx, slow(4900), 4);
     must_solve(&p, "slow");
     ck_assert(noted("auto: step 1, bicgstab with ilu0: 4 iterations"));
     ck_assert_str_eq(p.result.precond, "ilut");
     problem_close(&p);
-    problem_open(&p, ctx, nonsymmetric(900), 4);
+    problem_open(&p, ctx, nonsymmetric(4900), 4);
     must_solve(&p, "dominated");
     ck_assert_str_eq(p.result.precond, "ilu0");
     problem_close(&p);
+}
+END_TEST
+
+/* Tiny matrices by dense factors, sparse ones by ilut that drops nothing; none
+ * with factors=never. */
+START_TEST(small_systems_are_solved_by_complete_factors)
+{
+    static const struct { int64_t n; const char *precond; bool never; } t[] = {
+        { 60, "dense", false }, { 900, "ilut", false }, { 60, NULL, true },
+        { 900, NULL, true } };
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        problem p;
+
+        problem_open(&p, ctx, indefinite(t[i].n, 0.05), 4);
+        if (t[i].never) p.opt.factors = "never";
+        must_solve(&p, "small");
+        ck_assert_int_eq(!strcmp(p.result.solver, "direct"), !t[i].never);
+        if (t[i].precond) ck_assert_str_eq(p.result.precond, t[i].precond);
+        problem_close(&p);
+    }
+}
+END_TEST
+
+START_TEST(complete_factors_of_a_singular_matrix_are_left)
+{
+    static const int64_t n[] = { 60, 900 };
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    for (int i = 0; i < 2; i++) {
+        problem p;
+        sps_csr *A = zoo("grid5", n[i], ZOO_LAPLACIAN);
+
+        for (int64_t r = 0; r < A->nrow; r++)
+            for (int64_t q = A->rowptr[r]; q < A->rowptr[r + 1]; q++)
+                if (r == 0 || A->col[q] == 0) ((double *)A->val)[q] = 0;
+        problem_open(&p, ctx, A, 4);
+        p.opt.nullspace = "none";
+        ck_assert_int_eq(problem_solve(&p), SPS_OK);
+        ck_assert_int_lt(p.result.stop, 0);
+        ck_assert(noted("is skipped: "));
+        ck_assert(problem_honest(&p));
+        problem_close(&p);
+    }
 }
 END_TEST
 
@@ -513,6 +558,8 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits),
     RUNNER_TEST(what_is_slow_is_left_after_a_few_iterations),
+    RUNNER_TEST(small_systems_are_solved_by_complete_factors),
+    RUNNER_TEST(complete_factors_of_a_singular_matrix_are_left),
     RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
     RUNNER_TEST(zeros_on_the_diagonal_are_no_obstacle),
     RUNNER_TEST(the_unit_of_the_matrix_may_be_any),
