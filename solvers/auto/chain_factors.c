@@ -38,7 +38,7 @@
 #define HOST_RATE 1e10
 /* Matrices for which complete factors by ilut are predicted: with more rows or
  * longer ones, the ordering alone takes as long as other methods. */
-enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24 };
+enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 20 };
 /* Dense factors are used if DENSE_CUBE n^3 seconds are less than what sparse
  * ones take at least. */
 enum { DENSE_ROWS = 2000 };
