@@ -190,6 +190,7 @@ static bool small_enough(const sps_eigen *e)
 static bool sparse_enough(const sps_eigen *e)
 {
     return e->pencil.n >= SPARSE && counts(e) && !e->deflation.shared &&
+           !strcmp(e->opt.factors, "auto") &&
            spsi_pencil_entries(&e->pencil) && spsi_direct_possible();
 }
 

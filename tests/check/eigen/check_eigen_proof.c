@@ -61,32 +61,37 @@ START_TEST(the_count_finds_what_was_missed)
 }
 END_TEST
 
-/* The same spectrum, of too many rows for dense factors: a second search would
- * find some of the three, sparse factors count them.  At t = 4.9 - the margin,
- * pivots are distances of numbers of the diagonal from t. */
+/* The same spectrum, of too many rows for dense factors: a second search finds
+ * some of the three, sparse factors count them unless they are forbidden.  At
+ * t = 4.9 - the margin, pivots are distances of numbers of the diagonal from
+ * t. */
 START_TEST(sparse_factors_count_beyond_dense_ones)
 {
     enum { N = 6000 };
-    sps_context *ctx;
-    pencil p;
 
     if (absent("factor")) runner_skip("no factor module");
-    ctx = pencil_context(1);
-    pencil_open(&p, ctx, N, 1, false);
-    p.opt.block = 1;
-    p.opt.verify_count = true;
-    p.x[3] = 1;
-    ck_assert_int_eq(sps_csr_create(ctx, N, N, N, SPS_F64, &p.A), SPS_OK);
-    for (int i = 0; i < N; i++) {
-        p.A->rowptr[i + 1] = i + 1;
-        p.A->col[i] = i;
-        ((double *)p.A->val)[i] = i < 2 ? i + 1 : i < 4 ? 4.7 + 0.1 * i : i + 6;
+    for (int never = 0; never < 2; never++) {
+        sps_context *ctx = pencil_context(1);
+        pencil p;
+
+        pencil_open(&p, ctx, N, 1, false);
+        p.opt.block = 1;
+        p.opt.verify_count = true;
+        if (never) p.opt.factors = "never";
+        p.x[3] = 1;
+        ck_assert_int_eq(sps_csr_create(ctx, N, N, N, SPS_F64, &p.A), SPS_OK);
+        for (int i = 0; i < N; i++) {
+            p.A->rowptr[i + 1] = i + 1;
+            p.A->col[i] = i;
+            ((double *)p.A->val)[i] = i < 2   ? i + 1
+                                      : i < 4 ? 4.7 + 0.1 * i : i + 6;
+        }
+        ck_assert_int_eq(pencil_solve(&p), SPS_OK);
+        ck_assert_int_eq(p.result.missed == 3, !never);
+        if (!never) ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
+        pencil_close(&p);
+        sps_context_destroy(&ctx);
     }
-    ck_assert_int_eq(pencil_solve(&p), SPS_OK);
-    ck_assert_int_eq(p.result.missed, 3);
-    ck_assert_int_eq(p.result.stop, SPS_STOP_MISSED);
-    pencil_close(&p);
-    sps_context_destroy(&ctx);
 }
 END_TEST
 
