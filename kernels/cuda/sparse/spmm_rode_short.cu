@@ -304,11 +304,8 @@ sps_status launch(const sps_plan *plan, const chunks &o,
 
     if constexpr (sizeof(T) == 4)
         if (b.scalars || b.beta != 0 || b.w) kernel = short_kernel<T, true>;
-    kernel<<<(unsigned)(sms < o.ranges ? sms : o.ranges), threads, 0,
-             spsi_cuda_state(ctx)->stream>>>(matrix_of<int32_t, T>(plan->A), b,
-                                             o);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return run_kernel(ctx, (unsigned)(sms < o.ranges ? sms : o.ranges), threads,
+                      kernel, matrix_of<int32_t, T>(plan->A), b, o);
 }
 
 /* Returns the chunks of a range: 48 KB of X, as in spmm_rode.cu, but several
