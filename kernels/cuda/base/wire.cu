@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* wire.cu - messages and sums of device memory between processes (core/comm.h).
  *
- * With a GPU for each process, and SPSOLVE_NCCL with the name of a library that
- * all of them can load (libnccl.so.2), messages and sums are NCCL's and are
- * queued.  Otherwise, and by default, messages are staged: copied to pinned
- * memory on a stream of their own while the product of the interior rows runs,
- * exchanged by the host (comm.h), and copied up.
+ * With a GPU for each process, and NCCL that all of them can load
+ * (libnccl.so.2, or the library that SPSOLVE_NCCL names; "none" for none),
+ * messages and sums are NCCL's and are queued.  Otherwise messages are staged:
+ * copied to pinned memory on a stream of their own while the product of the
+ * interior rows runs, exchanged by the host (comm.h), and copied up.
  *
  * NCCL's kernels take multiprocessors from a product that runs beside them,
  * which may cost more than the messages alone: the caller's `aside` decides.
@@ -19,6 +19,7 @@
 #include "cuda/base/wire_device.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 struct sps_cuda_wire {
@@ -59,7 +60,8 @@ sps_cuda_wire *wire_of(const sps_context *ctx)
 
 bool load_nccl(sps_nccl *n)
 {
-    const char *file = getenv("SPSOLVE_NCCL");
+    const char *named = getenv("SPSOLVE_NCCL");
+    const char *file = named ? named : "libnccl.so.2";
     char why[SPS_ERROR_SIZE];
     const spsi_symbol wanted[] = {
         { "ncclGetUniqueId", (void **)&n->get_id },
@@ -74,7 +76,8 @@ bool load_nccl(sps_nccl *n)
         { "ncclGetErrorString", (void **)&n->text },
         { NULL, NULL } };
 
-    return file && *file && spsi_module_symbols(file, wanted, why, sizeof why);
+    return *file && strcmp(file, "none") != 0 &&
+           spsi_module_symbols(file, wanted, why, sizeof why);
 }
 
 /* Returns an integer below 2^53 that identifies the GPU, exact as a double
