@@ -168,12 +168,11 @@ fail:
 }
 
 /* Decides whether A_c is spread over the processes; own: number of its rows on
- * this process.  P ends where processes do, so that its
- * columns jump there from one row to the next: a smooth error of width H is
- * corrected with H / h times the energy, three times as much on each level, and
- * a third spread level costs half as many iterations again.  A_c is therefore
- * stored on each process as long as its work is less than that of the own rows
- * of A. */
+ * this process.  P ends where processes do, so that its columns jump there from
+ * one row to the next: a smooth error of width H is corrected with H / h times
+ * the energy, three times as much on each level, and a third spread level costs
+ * half as many iterations again.  A_c is therefore stored on each process as
+ * long as its work is less than that of the own rows of A. */
 static sps_status decide(over_ranks *w, int64_t own)
 {
     sps_context *ctx = w->fine.super.ctx;
