@@ -37,8 +37,10 @@
  * threads. */
 #define HOST_RATE 1e10
 /* Matrices for which complete factors by ilut are predicted: with more rows or
- * longer ones, the ordering alone takes as long as other methods. */
-enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 20 };
+ * longer ones, the ordering alone takes as long as other methods.  Where the
+ * factor module is available, rows of more than COMPLETE_BESIDE entries are
+ * left to it, since column pivoting fills them beyond the prediction. */
+enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
 /* Dense factors are used if DENSE_CUBE n^3 seconds are less than what sparse
  * ones take at least. */
 enum { DENSE_ROWS = 2000 };
@@ -85,10 +87,10 @@ static bool allowed(const sps_chain *l)
 
 double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
 {
-    const double n = (double)l->A->n;
+    const double n = (double)l->A->n, nnz = (double)l->A->A->nnz;
 
-    if (!allowed(l) || n > COMPLETE_ROWS ||
-        (double)l->A->A->nnz > COMPLETE_LENGTH * n)
+    if (!allowed(l) || n > COMPLETE_ROWS || nnz > COMPLETE_LENGTH * n ||
+        (nnz > COMPLETE_BESIDE * n && spsi_direct_possible()))
         return 0;
     return spsi_chain_worth(l, o);
 }
