@@ -8,11 +8,9 @@ import numpy as np
 
 from ._context import Context
 from ._library import lib
-from ._packages import NUMPY, is_sparse_tensor, package_of, taken
+from ._packages import (DOUBLE, NUMPY, is_sparse_tensor, maker, package_of,
+                        taken)
 from ._structs import Order, Place
-
-
-DOUBLE = np.dtype(np.float64)
 
 
 def dense(value: Any, name: str) -> Any:
@@ -20,6 +18,9 @@ def dense(value: Any, name: str) -> Any:
     it lies; in device memory float64 alone."""
     if type(value) is np.ndarray and value.dtype is DOUBLE and \
             1 <= value.ndim <= 2:
+        return value
+    made_by = maker(value)
+    if made_by is not None and made_by.is_block(value):
         return value
     if hasattr(value, "tocsr") or is_sparse_tensor(value):
         raise TypeError(f"{name} is sparse; give a dense array")

@@ -25,6 +25,8 @@ from ._structs import Place
 
 DEVICE = Place.CUDA     # where arrays of a __cuda_array_interface__ are
 _CUDA, _MANAGED = 2, 13                 # of DLPack
+DOUBLE = np.dtype(np.float64)
+COMPLEX = np.dtype(np.complex128)
 
 
 class Arrays:
@@ -85,7 +87,14 @@ class Device:
 
     @property
     def module(self) -> Any:
-        return importlib.import_module(self.name)
+        """Looked up at each use: an import that finds it takes 3 us, and a
+        solve asks ten times."""
+        return sys.modules.get(self.name) or importlib.import_module(self.name)
+
+    def is_block(self, value: Any) -> bool:
+        """Whether an object of the package is used as it is: an array of
+        doubles in device memory with one or two dimensions."""
+        raise NotImplementedError
 
     def writeable(self, a: Any) -> bool:
         return True
@@ -140,6 +149,10 @@ class Device:
 
 class Cupy(Device, Arrays):
     name = "cupy"
+
+    def is_block(self, value: Any) -> bool:
+        return type(value) is self.module.ndarray and \
+            value.dtype is DOUBLE and 1 <= value.ndim <= 2
 
     def address(self, a: Any) -> int:
         return int(a.data.ptr)
@@ -197,6 +210,11 @@ class Cupy(Device, Arrays):
 
 
 @lru_cache(maxsize=None)
+def _name_of(kind: Any) -> str:
+    return np.dtype(kind).name
+
+
+@lru_cache(maxsize=None)
 def _torch_dtype(kind: Any) -> np.dtype:
     name = str(kind).split(".")[-1]
     return np.dtype(object if name == "bfloat16" else name)
@@ -204,6 +222,12 @@ def _torch_dtype(kind: Any) -> np.dtype:
 
 class Torch(Device):
     name = "torch"
+
+    def is_block(self, value: Any) -> bool:
+        module = self.module
+        return value.dtype is module.float64 and value.is_cuda and \
+            value.layout is module.strided and not value.requires_grad and \
+            1 <= value.ndim <= 2
 
     def address(self, a: Any) -> int:
         return a.data_ptr()
@@ -222,7 +246,7 @@ class Torch(Device):
         return int(self.module.cuda.current_device())
 
     def _type(self, kind: Any) -> Any:
-        return getattr(self.module, np.dtype(kind).name)
+        return getattr(self.module, _name_of(kind))
 
     def converted(self, a: Any, kind: Any) -> Any:
         return a.detach().to(self._type(kind)).contiguous()

@@ -15,7 +15,7 @@ from ._interrupt import Interruptible
 from ._library import lib
 from ._matrix import Matrix, is_sparse, properties
 from ._options import Options
-from ._packages import home, in_use, on_device, package_of
+from ._packages import COMPLEX, DOUBLE, home, in_use, on_device, package_of
 
 Self = TypeVar("Self", bound="System")
 
@@ -127,7 +127,7 @@ class System:
     def dtype(self) -> np.dtype:
         """float64 or complex128."""
         is_complex = self._matrix is not None and self._matrix.is_complex
-        return np.dtype(np.complex128 if is_complex else np.float64)
+        return COMPLEX if is_complex else DOUBLE
 
     @property
     def information(self) -> Dict[str, Any]:

@@ -2,6 +2,8 @@
 """Arrays and matrices in device memory, by fakes over host memory (fake_cupy):
 what goes in comes out, where it was; nothing passes the host; the order of
 streams.  tests/gpu_arrays.py does the same with CuPy and PyTorch on a GPU."""
+import importlib
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -82,6 +84,19 @@ def test_the_library_waits_for_the_caller_and_the_reverse(gpu, poisson, B):
         LOG.clear()
         s.update(ndarray(2 * poisson.data))
         assert LOG == [("wait", own, caller), ("wait", caller, own)]
+
+
+def test_a_solve_imports_and_converts_nothing(gpu, monkeypatch, poisson, B):
+    """Either took microseconds of every call, however small the system."""
+    def never(*arguments, **named):
+        raise AssertionError("a solve with arrays of doubles came here")
+    with Solver(csr_matrix(poisson), 3) as s:
+        B, out = ndarray(B), ndarray(np.zeros((400, 3)))
+        s.solve(B, out=out)
+        monkeypatch.setattr(importlib, "import_module", never)
+        monkeypatch.setattr(ndarray, "astype", never)
+        assert s.solve(B, out=out).all_converged
+        assert s.solve(B).all_converged
 
 
 def test_values_and_matrices_are_updated_in_place(gpu, poisson, B):
