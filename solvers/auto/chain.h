@@ -38,6 +38,8 @@ typedef struct sps_chain_traits {
                                  magnitudes of the other entries */
     double near;              /* fraction of rows with |a_ii| >= 0.8 times the
                                  sum of the magnitudes of the other entries */
+    bool deep;                /* triangular solves on a GPU would be slow:
+                                 see find_depth */
     double strong;            /* fraction of rows with |a_ii| >= 1.5 times that
                                  sum */
 } sps_chain_traits;

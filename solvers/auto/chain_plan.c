@@ -5,6 +5,9 @@
  * The plan depends on symmetry, signs and zeros of the diagonal, diagonal
  * dominance, size and place.  The steps, in order:
  *
+ *   On a GPU first, where rows are few and short and each depends on the row
+ *   above (find_depth), and A is not symmetric:
+ *     gmres, ilut 1e-6, fill 50
  *   On the host, first (add_early), each if predicted to be fastest:
  *     direct, dense               tiny or nearly full A (chain_factors.c)
  *     bicgstab, ilu0              A not symmetric: a few iterations
@@ -55,6 +58,7 @@
 #include "driver/precond.h"
 #include "operator/direct.h"
 #include "core/team.h"
+#include "matrix/triangle.h"
 
 enum { DENSE_ROWS = 2000 };
 /* Rows below which all steps together take less time than loading the factor
@@ -92,6 +96,10 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 /* Constants of add_early and add_short. */
 enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, QUICK = 30, FEW_ROWS = 6000,
        SHORT_ROWS = 20000, SHORT = 8 };
+/* Seconds that a GPU takes for each level of a triangular solve, and that a
+ * host takes for each row of the factors of add_short. */
+#define LEVEL 1.5e-6
+#define SHORT_ROW 2e-5
 /* Multiply-adds of the last ilut step if its rows have the largest length that
  * its fill allows. */
 #define WORK 1e11
@@ -169,6 +177,27 @@ static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
     o->strong = A->nrow ? (double)j.strong / (double)A->nrow : 1;
 }
 
+/* Sets o->deep where a GPU takes longer for QUICK iterations with ilu0, each of
+ * which has two triangular solves, than the host for the factors of add_short.
+ * In a network that is numbered along its paths each row depends on the one
+ * above it, and one iteration takes 3 microseconds times the number of rows. */
+static sps_status find_depth(const sps_chain *l, sps_chain_traits *o)
+{
+    const sps_csr *A = l->A->A;
+    sps_levels levels = { 0 };
+    sps_status st;
+
+    if (l->ctx->opt.place != SPS_CUDA || o->symmetric ||
+        A->nrow > SHORT_ROWS || A->nnz > SHORT * A->nrow)
+        return SPS_OK;
+    SPS_TRY(spsi_levels_find(l->ctx, A, false, &levels));
+    o->deep = 2 * QUICK * LEVEL * (double)levels.count >
+              SHORT_ROW * (double)A->nrow;
+fail:
+    spsi_levels_clear(l->ctx, &levels);
+    return st;
+}
+
 sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
 {
     sps_status st = SPS_OK;
@@ -180,6 +209,7 @@ sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
         SPS_TRY(spsi_operator_symmetric(l->A, &o->symmetric, NULL));
     examine_rows(l->ctx, l->A->A, !l->opt.nullspace_basis &&
                  (!l->opt.nullspace || strcmp(l->opt.nullspace, "none")), o);
+    SPS_TRY(find_depth(l, o));
     l->version = l->A->version;
     l->finite = o->odd == 0;
     l->symmetric = o->symmetric && !o->zero && !o->negative;
@@ -225,6 +255,12 @@ static bool quick(const sps_chain *l, const sps_chain_traits *o)
            l->ctx->opt.place != SPS_CUDA && l->opt.norm != SPS_NORM_START;
 }
 
+/* Returns whether A is nonsymmetric and has many levels, on a GPU. */
+static bool deep(const sps_chain *l, const sps_chain_traits *o)
+{
+    return o->deep && !l->symmetric && l->opt.norm != SPS_NORM_START;
+}
+
 /* Returns whether TRIAL iterations of bicgstab with ilu0 (60 passes over blocks
  * and 8 over A each) are short relative to the analysis for factors; with many
  * columns they are not. */
@@ -243,7 +279,8 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
 {
     const int64_t n = l->A->n;
 
-    if (quick(l, o) && n > least && n <= most && l->A->A->nnz <= SHORT * n)
+    if ((quick(l, o) || deep(l, o)) && n > least && n <= most &&
+        l->A->A->nnz <= SHORT * n)
         add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0, false });
 }
 
