@@ -8,9 +8,10 @@
  *               if it is a struct, names of fields and a matrix for each
  *   compressed  such an element, deflated
  *
- * A csr is read from the first sparse matrix or, without any, from the first
- * full one; a block from the only full one that is not a single number or,
- * without any, from the first sparse one.  A field is named STRUCT.FIELD. */
+ * A csr is read from the first sparse matrix or, without any, from the only full
+ * one, where vectors count only if there is nothing else; a block from the only
+ * full one or, without any, from the only sparse one.  Single numbers do not
+ * count.  A field is named STRUCT.FIELD. */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -38,8 +39,9 @@ typedef struct mat5 {
     bool inflating, unpacked;
     uint64_t left;             /* packed bytes that have not been read */
     bool swapped;
-    bool preferred;            /* `chosen` is sparse for a csr, full for a
-                                  block */
+    int rank;                  /* of the chosen matrix, see rank_of; 0: none is
+                                  chosen */
+    bool doubtful;             /* another one has the same rank */
     bool complete;             /* nothing else is wanted of the file */
     char chosen[NAME];         /* name of the matrix in c, or "" */
     char names[256];           /* names of matrices, for messages */
@@ -384,25 +386,31 @@ fail:
     return st;
 }
 
-/* Reads the matrix if it is the named one or, without a name, of a better kind
+/* How well an array suits what is read, from 1 to 3. */
+static int rank_of(const spsi_file *f, const array *a)
+{
+    if (f->block) return a->class == SPARSE ? 1 : 3;
+    if (a->class == SPARSE) return 3;
+    return a->rows > 1 && a->columns > 1 ? 2 : 1;
+}
+
+/* Reads the matrix if it is the named one or, without a name, of a higher rank
  * than the one that has been read (see the head of this file). */
 static sps_status consider(mat5 *m, const array *a)
 {
     const spsi_file *f = m->file.f;
-    const bool wanted = f->block == (a->class != SPARSE);
-    sps_status st = SPS_OK;
+    const int rank = rank_of(f, a);
 
     if (f->variable)
         return strcmp(a->name, f->variable) ? SPS_OK : take_named(m, a);
-    if (wanted && m->preferred)
-        return spsi_fail(f->ctx, SPS_EPARSE, "%s: which one of %s is meant? "
-                         "Name it by FILE:NAME", f->name, m->names);
-    if (!wanted && m->chosen[0]) return SPS_OK;
-    m->preferred = wanted;
-    m->complete = wanted && !f->block;
-    SPS_TRY(read_matrix(m, a));
-fail:
-    return st;
+    if (rank <= m->rank) {
+        m->doubtful |= rank == m->rank;
+        return SPS_OK;
+    }
+    m->rank = rank;
+    m->doubtful = false;
+    m->complete = !f->block && a->class == SPARSE;
+    return read_matrix(m, a);
 }
 
 static bool is_candidate(const array *a)
@@ -550,6 +558,8 @@ static sps_status read_mat5_file(const spsi_file *f, spsi_content *c)
                 f->name, f->variable ? "is named " : "of numbers is there",
                 f->variable ? f->variable : "",
                 m.names[0] ? "; there are " : "", m.names);
+    SPS_REQUIRE(f->ctx, !m.doubtful, SPS_EPARSE, "%s: which one of %s is meant? "
+                "Name it by FILE:NAME", f->name, m.names);
 fail:
     if (m.inflating) (void)inflateEnd(&m.z);
     spsi_bytes_close(&m.packed);

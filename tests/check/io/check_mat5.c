@@ -84,6 +84,52 @@ START_TEST(the_first_sparse_matrix_is_the_csr)
 }
 END_TEST
 
+/* A file with these full matrices, all of ones. */
+static const char *full(const char *first, int columns, const char *second,
+                        int others)
+{
+    static const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    archive a = mat5_begin(false);
+    const char *path;
+
+    mat5_full(&a, false, first, 3, columns, ones);
+    mat5_full(&a, false, second, 3, others, ones);
+    path = files_bytes("full.mat", a.bytes, a.size);
+    archive_free(&a);
+    return path;
+}
+
+/* The first one used to be taken without a word. */
+START_TEST(one_of_two_full_matrices_must_be_named)
+{
+    const char *path = full("K", 3, "M", 3);
+    char named[300];
+    sps_csr *A = NULL;
+
+    ck_assert_int_eq(sps_csr_read(ctx, path, NULL, NULL, &A), SPS_EPARSE);
+    ck_assert(strstr(sps_context_error(ctx), "which one of K, M is meant? Name "
+                                             "it by FILE:NAME"));
+    snprintf(named, sizeof named, "%s:M", path);
+    OK(ctx, sps_csr_read(ctx, named, NULL, NULL, &A));
+    ck_assert_int_eq(A->nnz, 9);
+    sps_csr_destroy(ctx, &A);
+}
+END_TEST
+
+START_TEST(a_vector_is_no_matrix_beside_a_full_one)
+{
+    sps_csr *A = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        OK(ctx, sps_csr_read(ctx, i == 0 ? full("b", 1, "A", 3)
+                                         : full("A", 3, "b", 1), NULL, NULL,
+                             &A));
+        ck_assert_int_eq(A->ncol, 3);
+        sps_csr_destroy(ctx, &A);
+    }
+}
+END_TEST
+
 START_TEST(a_single_number_beside_the_only_vector_is_passed_over)
 {
     static const double rate = 0.5;
@@ -178,6 +224,8 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(a_variable_is_taken_by_name),
     RUNNER_TEST(the_first_sparse_matrix_is_the_csr),
+    RUNNER_TEST(one_of_two_full_matrices_must_be_named),
+    RUNNER_TEST(a_vector_is_no_matrix_beside_a_full_one),
     RUNNER_TEST(a_single_number_beside_the_only_vector_is_passed_over),
     RUNNER_TEST(fields_are_named_by_their_struct),
     RUNNER_TEST(wrong_entries_are_named),
