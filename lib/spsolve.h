@@ -131,13 +131,13 @@ typedef struct sps_operator sps_operator;
 typedef struct sps_precond sps_precond;
 typedef struct sps_solver sps_solver;
 
-/** Text of a status; static. */
+/** Returns the text of a status, a static string. */
 const char *sps_status_string(sps_status status);
-/** Text of a stop reason; static. */
+/** Returns the text of a stop reason, a static string. */
 const char *sps_stop_string(sps_stop stop);
-/** Short lower-case name of a stop reason, as the report's "status"; static. */
+/** Returns the name of a stop reason in lower case, a static string. */
 const char *sps_stop_name(sps_stop stop);
-/** Version as "0.2.0"; static. */
+/** Returns the version of the library, such as "0.2.0", a static string. */
 const char *sps_version(void);
 
 /* ---------------------------------------------------------------- context */
@@ -288,7 +288,7 @@ typedef struct sps_context_info {
                                      as the context */
     int64_t bytes_to_device;    /**< copied from host memory to the GPU so
                                      far; 0 on the host */
-    int64_t bytes_to_host;      /**< and from the GPU to host memory */
+    int64_t bytes_to_host;      /**< copied from the GPU to host memory */
 } sps_context_info;
 
 /** Fills *options with the defaults given above.  The macro passes the size of
@@ -363,7 +363,7 @@ typedef struct sps_csr {
 
 /** Options of the reader.  All zero is the default. */
 typedef struct sps_read_options {
-    size_t struct_size;
+    size_t struct_size;   /**< sizeof(sps_read_options) */
     bool lenient;         /**< accept a symmetric file with both triangles if
                                their values agree */
     bool strict;          /**< duplicates are an error */
@@ -382,7 +382,7 @@ typedef struct sps_read_options {
 
 /** What the reader found. */
 typedef struct sps_read_info {
-    size_t struct_size;
+    size_t struct_size;   /**< sizeof(sps_read_info), set by the caller */
     char field[12];       /**< real integer pattern complex */
     char symmetry[16];    /**< general symmetric skew-symmetric hermitian */
     bool array;           /**< array file (dense), not a coordinate file */
@@ -623,9 +623,9 @@ typedef struct sps_progress {
  *  the call for the first of them is made; they are counted. */
 typedef bool (*sps_monitor_fn)(const sps_progress *p, void *data);
 
-/** Options of operators, preconditioners and solvers.  Strings and blocks are
- *  borrowed: the caller keeps them alive as long as the objects that were
- *  created with these options. */
+/** Options of operators, preconditioners and solvers; a value at the end of a
+ *  comment is the default.  Strings and blocks are borrowed: the caller keeps
+ *  them alive as long as the objects that were created with these options. */
 typedef struct sps_options {
     size_t struct_size;       /**< sizeof(sps_options) */
     const char *solver;       /**< auto block_cg cg refinement gmres block_gmres
@@ -639,18 +639,18 @@ typedef struct sps_options {
     const char *nullspace;    /**< auto (default) none constant components */
     const sps_block *nullspace_basis; /**< basis of the null space, n x q; or
                                        NULL */
-    const char *wisdom;       /**< file of measured choices, or NULL */
-    double rtol, atol;        /**< tolerances, see sps_norm; 1e-8, 0 */
+    const char *wisdom;       /**< file of kernels chosen by time, or NULL */
+    double rtol, atol;        /**< tolerances (sps_norm); 1e-8 and 0 */
     sps_norm norm;            /**< SPS_NORM_RHS */
     int max_iterations;       /**< 10000 */
     double max_seconds;       /**< limit for one solve; the set-up of the
                                    solver counts as part of the first solve.
                                    At least one iteration is made.  0: no
                                    limit */
-    int block_size;           /**< of block_jacobi; for amg the rows of a
-                                   node; 0: determined from the pattern */
-    int degree;               /**< of chebyshev; for amg that of the
-                                   smoother, 1 to 4; 0 (default): chosen */
+    int block_size;           /**< rows of a block of block_jacobi or of a node
+                                   of amg; 0: determined from the pattern */
+    int degree;               /**< degree of chebyshev, or of the smoother of
+                                   amg (1 to 4); 0 (default): chosen */
     const char *scale;        /**< scaling before ilut: auto none equilibrate
                                    match */
     const char *reorder;      /**< of an operator, for its solvers of A X =
@@ -896,8 +896,8 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
 /** Writes the measured features of the matrix and the predicted times of the
- *  kernels (for sampled products after the first one) to text, as
- *  sps_options_print does.  Returns the length of the whole text. */
+ *  kernels (for sampled products after the first one) to text, truncated to
+ *  size - 1 characters.  Returns the length of the whole text. */
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size);
 /** Returns the name of the kernel used for blocks; static. */
 const char *sps_operator_kernel(const sps_operator *op);
@@ -922,8 +922,8 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                              sps_block *Z);
 /** Returns the name of the preconditioner (sps_options.precond); static. */
 const char *sps_precond_name(const sps_precond *M);
-/** Describes what was built, as sps_options_print does: for amg the levels, for
- *  others the name.  Returns the length of the whole text. */
+/** Writes what was built (for amg the levels, for others the name) to text,
+ *  truncated to size - 1 characters.  Returns the length of the whole text. */
 size_t sps_precond_describe(const sps_precond *M, char *text, size_t size);
 void sps_precond_destroy(sps_precond **M_p);
 
@@ -940,7 +940,7 @@ typedef struct sps_seconds {
 /** Result of a solve.  Arrays belong to the solver: valid until its next solve
  *  or destroy. */
 typedef struct sps_result {
-    size_t struct_size;
+    size_t struct_size;         /**< sizeof(sps_result), set by the caller */
     sps_stop stop;              /**< > 0: all columns converged (verified) */
     int k, iterations, columns_converged;
     int restarts;               /**< residual replacements */
@@ -1008,7 +1008,7 @@ void sps_solver_destroy(sps_solver **s_p);
 /** Result of an eigenproblem.  Arrays belong to the solver: valid until its
  *  next solve or destroy.  All is recomputed in double from A, M, X. */
 typedef struct sps_eigen_result {
-    size_t struct_size;
+    size_t struct_size;         /**< sizeof(sps_eigen_result), by the caller */
     sps_stop stop;              /**< > 0: all pairs converged (verified) */
     int count, converged;       /**< pairs wanted, and converged */
     int block;                  /**< columns of the iterated block */
@@ -1059,8 +1059,8 @@ sps_status sps_solver_create_eigen(const sps_operator *A,
  *  whose zero columns are replaced by random ones, and receives M-orthonormal
  *  eigenvectors in the order of `which`; lambda (count values, host memory)
  *  receives the eigenvalues: the best pairs found, also after a failure. lambda
- *  and result may be NULL.  One of the methods: Knyazev, SIAM J. Sci. Comput.
- *  23 (2001). */
+ *  and result may be NULL.  The method lobpcg is that of Knyazev, SIAM J. Sci.
+ *  Comput. 23 (2001). */
 sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
                             sps_eigen_result *result);
 

@@ -40,7 +40,7 @@ void spsi_block_narrow(sps_block *X, int k);
 /* Makes *view, a struct of the caller, a view of columns first .. first+k-1 of
  * X. */
 void spsi_block_view(const sps_block *X, int first, int k, sps_block *view);
-/* As sps_block_create, with elements of type dtype. */
+/* Creates a zeroed block (sps_block_create) with elements of type dtype. */
 sps_status spsi_block_create(sps_context *ctx, int64_t n, int k,
                              sps_dtype dtype, sps_block **X_p);
 /* Returns the ld of a block of k columns that the library allocates. */

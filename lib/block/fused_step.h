@@ -29,7 +29,7 @@ enum {
                                 iterates of X that are not stored */
 };
 
-/* Whether the best iterate of a column, with residual `least`, would be lost if
+/* True if the best iterate of a column, with residual `least`, would be lost if
  * X moved on to a residual `now`: neither `now` nor the residual `kept` of the
  * stored iterate is within a factor 1 + SPS_SLACK of `least` (best.c). */
 #define SPS_SLACK (1.0 / 24)
@@ -89,10 +89,10 @@ typedef struct sps_fused_cg_queue {
                                 SPS_FUSED_STORE, then doubled each time,
                                 because steps queued after such a step are
                                 wasted */
-    int taken, given, parts, unchecked;   /* of the last downloaded state */
+    int taken, given, parts, unchecked;   /* copied from the last state */
     int plain;               /* steps of this key queued without recording */
     bool stopped;
-    void *recording;         /* of a step with r = k */
+    void *recording;         /* recorded step with r = k, or NULL */
     sps_fused_cg_key key;
 } sps_fused_cg_queue;
 
@@ -130,8 +130,8 @@ typedef struct sps_fused_cg {
      * G, W and S are the sums of `own` over the processes and have one partial
      * sum. */
     struct { double *G, *W, *S; } own;
-    int *kept;               /* host memory: two values for the backend's own
-                                use, initially 0 */
+    int *kept;               /* host memory: two values that only the backend
+                                uses, initially 0 */
     sps_fused_cg_host host;
     sps_fused_cg_queue queue;
 } sps_fused_cg;

@@ -18,7 +18,7 @@ extern "C" {
 
 typedef struct sps_small {
     sps_context *ctx;
-    sps_place place;        /* of v */
+    sps_place place;        /* memory of v */
     int rows, cols;         /* in use */
     int max_rows, max_cols; /* allocated */
     double *v;

@@ -64,7 +64,7 @@ typedef struct sps_backend {
      * it. */
     sps_status (*alloc)(sps_context *ctx, size_t bytes, void **p_p);
     void (*release)(sps_context *ctx, void *p, size_t bytes);
-    /* As alloc, but zeroed.  Where it is NULL, alloc and fill are used. */
+    /* Allocates zeroed memory.  Where it is NULL, alloc and fill are used. */
     sps_status (*alloc_clear)(sps_context *ctx, size_t bytes, void **p_p);
     sps_status (*upload)(sps_context *ctx, void *to, const void *from_host,
                          size_t bytes);          /* from_host may be reused */
@@ -96,9 +96,9 @@ typedef struct sps_backend {
                       sps_order order, sps_place place);
     sps_status (*gather)(const sps_block *X, const int *index, sps_block *Y);
     sps_status (*scatter)(const sps_block *X, const int *index, sps_block *Y);
-    /* As take_cols and put_cols, but for rows; index is in the memory of the
-     * blocks.  NULL in a backend that does not support operators distributed
-     * over processes. */
+    /* take_rows: Y(i, :) = X(index[i], :); put_rows: Y(index[i], :) = X(i, :);
+     * index is in the memory of the blocks.  NULL in a backend that does not
+     * support operators distributed over processes. */
     sps_status (*take_rows)(const sps_block *X, const int32_t *index,
                             sps_block *Y);
     sps_status (*put_rows)(const sps_block *X, const int32_t *index,

@@ -65,11 +65,11 @@ struct sps_context {
     char error[SPS_ERROR_SIZE];
     sps_notes notes;
     sps_memory_use memory;
-    int64_t live;                      /* number of handles */
+    int64_t live;                      /* number of handles not destroyed */
     double phase_seconds[SPS_PHASES];  /* since spsi_phase_reset */
     double phase_start;                /* host clock of the open phase */
-    struct sps_wisdom *wisdom;         /* lib/plan/wisdom.c, */
-    void (*wisdom_clear)(sps_context *ctx); /* and how to free it */
+    struct sps_wisdom *wisdom;         /* kernels chosen by time (wisdom.c) */
+    void (*wisdom_clear)(sps_context *ctx); /* frees `wisdom` */
     char *strings;                     /* copies of option texts (options.c) */
 };
 
@@ -78,8 +78,8 @@ struct sps_context {
  * caller's allocator apply to all of it. */
 sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_free(sps_context *ctx, void *p);   /* p may be NULL */
-/* As spsi_new, but not zeroed: for arrays that are written at once, in
- * parallel. */
+/* Allocates as spsi_new does, but does not zero the memory: for arrays that are
+ * written at once, in parallel. */
 sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p);
 /* Grows or shrinks an allocation and preserves its contents; *p_p may be
  * NULL. */

@@ -4,7 +4,7 @@
  * that the module needs nothing of it.
  *
  * Nothing here prints, ends the process or takes a lock: one caller at a time
- * for the whole process, which lib/operator/factors.c sees to. */
+ * for the whole process, which lib/operator/direct.c ensures. */
 #ifndef SPS_FACTORS_H
 #define SPS_FACTORS_H
 
@@ -14,9 +14,9 @@
 #define SPS_FACTOR_SPARE 30      /* percent of working memory for pivoting, in
                                     the prediction */
 
-/* How the entries are to be understood: all of them, or those of one triangle
- * with the diagonal, of a symmetric matrix that is indefinite, or positive
- * definite (no pivoting). */
+/* Which entries are given: all of them (GENERAL), or one triangle with the
+ * diagonal of a symmetric matrix, which is possibly indefinite (SYMMETRIC) or
+ * positive definite (DEFINITE, factored without pivoting). */
 typedef enum sps_factor_kind {
     SPS_FACTOR_GENERAL,
     SPS_FACTOR_SYMMETRIC,
@@ -49,7 +49,7 @@ typedef struct sps_factor_facts {
     int detail[2];            /* codes of the library, for texts */
     double flops;             /* operations of the factorisation */
     int64_t entries;          /* stored entries of the factors */
-    int64_t bytes;            /* working memory: predicted; allocated */
+    int64_t bytes;            /* size of the working memory */
     int64_t zero, negative;   /* pivots treated as zero; negative pivots, if
                                  the matrix is symmetric */
 } sps_factor_facts;
@@ -74,7 +74,7 @@ typedef struct sps_factor_library {
      * ld. */
     int (*solve)(void *of, double *X, int32_t ld, int32_t k,
                  sps_factor_facts *facts);
-    /* Returns the rows of the pivots treated as zero, counting from 1; there are
+    /* Returns the rows of the pivots treated as zero, counted from 1; there are
      * facts.zero of them.  Valid until the next call. */
     const int32_t *(*zero_rows)(void *of);
     void (*close)(void *of);

@@ -22,16 +22,16 @@ typedef struct sps_machine {
     double slow_fma;    /* seconds of one multiply-add in double precision; 0
                            if their rate limits no product */
     double l2_step;     /* seconds of two dependent loads, from L2 */
-    double memory_step; /* and from device memory */
+    double memory_step; /* seconds of the same loads from device memory */
     double kept;        /* bytes of the operands of a product that stay in L2
                            until the next one */
     double l2_lines;    /* effective bytes of L2 for rows of whole lines */
-    double l2_short;    /* for shorter rows */
+    double l2_short;    /* the same for rows shorter than a line */
     /* Gathers of rows, in multiples of copy. */
     double l2;          /* from L2 */
     double memory;      /* from device memory */
     double l2_row;      /* from L2, per byte of a row: a limit of requests */
-    double memory_row;  /* from device memory, likewise */
+    double memory_row;  /* from device memory, per byte of a row */
     double link;        /* bytes/s of a copy from page-locked host memory */
 } sps_machine;
 

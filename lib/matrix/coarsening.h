@@ -157,8 +157,8 @@ typedef struct sps_coarsening {
                           double *off, double *bound);
     sps_status (*aggregate)(sps_coarse *l, int64_t *aggregates);
     /* Computes the tentative prolongation T and the near-null vectors of the
-     * next level.  *columns: of T.  *single: whether each aggregate has one
-     * column. */
+     * next level.  *columns: the number of columns of T.  *single: whether each
+     * aggregate has one column. */
     sps_status (*tentative)(sps_coarse *l, bool again, int64_t *columns,
                             bool *single);
     /* Creates the filtered matrix if there are weak couplings. */

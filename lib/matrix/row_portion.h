@@ -29,10 +29,10 @@ typedef struct sps_row_portion {
     int64_t most, part, longest; /* largest number of rows; rows of a part;
                                     largest number of entries of a row, at
                                     least 1 */
-    size_t value;                /* bytes */
-    int64_t first, count, entries; /* of the present rows */
-    int64_t *rowptr, *begin;     /* of each part: part + 1 offsets; the entries
-                                    before it */
+    size_t value;                /* bytes of a value */
+    int64_t first, count, entries; /* number of present rows, of entries */
+    int64_t *rowptr, *begin;     /* of each part: part + 1 offsets; the number
+                                    of entries before it */
     int32_t *col;
     char *val;
 } sps_row_portion;

@@ -17,8 +17,8 @@ extern "C" {
 
 typedef struct sps_features {
     int64_t nrow, ncol, nnz;
-    int64_t min_length, max_length;     /* of rows */
-    double mean_length, deviation;      /* standard deviation */
+    int64_t min_length, max_length;     /* entries of a row */
+    double mean_length, deviation;      /* mean, standard deviation */
     int64_t empty_rows;
     int64_t lengths[SPS_LENGTH_BINS];   /* rows with 2^(b-1) <= length < 2^b */
     int64_t bandwidth;                  /* max |i - j| */

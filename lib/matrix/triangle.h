@@ -45,7 +45,7 @@ typedef struct sps_triangle {
     sps_context *ctx;
     int64_t n;
     sps_triangle_parts part;  /* columns of S are rows of X: to[] is applied */
-    sps_levels levels;        /* of equations */
+    sps_levels levels;        /* the equations by level */
     void *local;              /* owned by the backend */
 } sps_triangle;
 

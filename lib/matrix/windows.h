@@ -32,12 +32,12 @@ enum {
     SPS_SAMPLE_ENTRIES = 1 << 15,  /* largest number of entries examined in a
                                       window */
     SPS_SAMPLE_VALUES = 4096,      /* values of the sample for `exact` */
-    SPS_NEAR_WINDOWS = 64,         /* windows of the sample for `near` ... */
-    SPS_NEAR_ROWS = 256,           /* with at most this number of rows */
-    SPS_NEAR_ENTRIES = 3520,       /* and of entries, */
-    SPS_NEAR_SEGMENTS = 8,         /* near if covered by this number of
-                                      segments */
-    SPS_NEAR_REACH = 8192,         /* of this number of columns */
+    SPS_NEAR_WINDOWS = 64,         /* windows of the sample for `near` */
+    SPS_NEAR_ROWS = 256,           /* largest number of rows of such a window */
+    SPS_NEAR_ENTRIES = 3520,       /* largest number of its entries */
+    SPS_NEAR_SEGMENTS = 8,         /* a window is near if this number of
+                                      segments covers its columns */
+    SPS_NEAR_REACH = 8192,         /* number of columns of a segment */
     SPS_WIDEST_ENTRIES = 1 << 14   /* entries examined for each of `widest` */
 };
 
@@ -62,7 +62,7 @@ typedef struct sps_sample {
 /* Sums over the windows of a sample. */
 typedef struct sps_sample_sums {
     int64_t entries;
-    int64_t columns;          /* distinct block columns of each window */
+    int64_t columns;          /* number of distinct block columns */
     int64_t full;             /* entries in full blocks of rows x b */
     int64_t most;             /* largest number of block columns of a window */
 } sps_sample_sums;

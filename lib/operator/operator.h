@@ -41,7 +41,7 @@ struct sps_operator {
     int64_t n, ncol;          /* rows, columns */
     unsigned props;
     int width;
-    sps_dtype dtype;          /* of blocks */
+    sps_dtype dtype;          /* type of the blocks X and Y */
     bool strict;              /* option strict_nonfinite */
     bool inner;               /* made by the library, for products with
                                  blocks only: the rows are known to be
@@ -73,7 +73,7 @@ struct sps_operator {
                                  sps_operator_sample makes */
     sps_bids bids[2];         /* of block and vector; bids[1] is empty if
                                  vector is block */
-    int64_t version;          /* of the values: number of set_values calls */
+    int64_t version;          /* number of calls that have set new values */
     struct sps_reordering *reordered;   /* for solvers (reorder.h), or NULL */
     sps_ranks *ranks;         /* own rows of a matrix distributed over
                                  several processes, or NULL; with it A and
@@ -124,8 +124,8 @@ sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
 bool spsi_blocks_overlap(const sps_block *X, const sps_block *Y);
 /* Creates an operator without a matrix; sps_operator_destroy frees it. */
 sps_status spsi_operator_new(sps_context *ctx, sps_operator **op_p);
-/* As sps_operator_csr, for blocks of dtype; blocks of floats require an A of
- * floats. */
+/* Creates an operator from a csr (sps_operator_csr) for blocks of dtype; blocks
+ * of floats require an A of floats. */
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
                                 bool inner, sps_operator **op_p);
@@ -139,9 +139,9 @@ sps_status spsi_operator_fits_single(sps_context *ctx, double largest);
 sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype blocks, const sps_options *opt,
                                 sps_operator **op_p);
-/* The same for the matrix of an operator, for blocks of floats of its width. It
- * shares with A the measured features and the copy of the pattern in the
- * backend's memory; A must outlive it. */
+/* Creates an operator of the matrix of A in single precision, for blocks of
+ * floats of its width.  It shares with A the measured features and the copy of
+ * the pattern in the backend's memory; A must outlive it. */
 sps_status spsi_operator_single_of(const sps_operator *A,
                                    const sps_options *opt,
                                    sps_operator **op_p);
