@@ -147,7 +147,8 @@ fail:
     return st;
 }
 
-/* The same for a square stack (spsi_basis_square). */
+/* Computes W = a sum of V_l H_l (spsi_basis_square), plus W if `add`, one block
+ * of the stack after another. */
 static sps_status multiply_one_by_one(double a, const sps_basis *V, int count,
                                       const sps_small *H, bool add,
                                       sps_block *W)

@@ -77,7 +77,8 @@ static sps_status check_shape(sps_context *ctx, int64_t n, int k)
     sps_status st;
 
     SPS_TRY(check_alive(ctx));
-    SPS_REQUIRE(ctx, n >= 0, SPS_ESHAPE, "a block of %lld rows", (long long)n);
+    SPS_REQUIRE(ctx, n >= 0, SPS_ESHAPE, "a block cannot have %lld rows",
+                (long long)n);
     SPS_REQUIRE(ctx, k >= 1 && k <= SPS_BLOCK_MAX, SPS_ESHAPE,
                 "a block of %d columns: 1 to %d are possible", k,
                 SPS_BLOCK_MAX);
@@ -85,8 +86,7 @@ fail:
     return st;
 }
 
-/* Checks that rows x ld doubles are addressable: products beyond 2^60
- * overflow. */
+/* Checks that the bytes of rows x ld doubles do not exceed INT64_MAX. */
 static sps_status check_span(sps_context *ctx, int64_t rows, int64_t ld)
 {
     if (rows <= 1 || ld <= INT64_MAX / (int64_t)sizeof(double) / rows)
@@ -231,7 +231,7 @@ static sps_status check_transfer(const sps_block *X, int first, int k,
 
     SPS_TRY(check_alive(ctx));
     SPS_REQUIRE(ctx, first >= 0 && k >= 1 && first <= X->k - k, SPS_ESHAPE,
-                "columns %d .. %lld of a block of %d", first,
+                "columns %d .. %lld, counted from 0: the block has %d", first,
                 (long long)first + k - 1, X->k);
     SPS_REQUIRE(ctx, order == SPS_ROW_MAJOR || order == SPS_COL_MAJOR,
                 SPS_EINVAL, "order %d is none of SPS_ROW_MAJOR, SPS_COL_MAJOR",
@@ -239,7 +239,8 @@ static sps_status check_transfer(const sps_block *X, int first, int k,
     SPS_REQUIRE(ctx, place == SPS_HOST || place == SPS_CUDA, SPS_EINVAL,
                 "place %d is none of SPS_HOST, SPS_CUDA", (int)place);
     SPS_REQUIRE(ctx, place == SPS_HOST || ctx->opt.place == SPS_CUDA,
-                SPS_EINVAL, "data on a GPU for a context on the host");
+                SPS_EINVAL, "the data are on a GPU (SPS_CUDA), but the context "
+                "is on the host");
     SPS_REQUIRE(ctx, data || X->n == 0, SPS_EINVAL, "data is NULL");
     SPS_REQUIRE(ctx, ld >= least, SPS_ESHAPE,
                 "ld is %lld, at least %lld is needed", (long long)ld,

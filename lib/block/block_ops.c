@@ -29,8 +29,9 @@ static inline bool alike(const sps_block *X, const sps_block *Y)
     return X->n == Y->n && X->k == Y->k && X->ctx == Y->ctx;
 }
 
-/* Whether sums over rows must be formed by chunk_sums.h: fused operations, whose
- * sums are those of the rows of a process, are then composed of others. */
+/* Returns whether sums over rows must be formed by chunk_sums.h.  Then fused
+ * operations, which sum over the rows of one process, are replaced by several
+ * simple ones. */
 static bool ordered(const sps_block *X)
 {
     return spsi_comm_ordered(X->ctx);
@@ -187,7 +188,7 @@ fail:
     return st;
 }
 
-/* Norms scaled by m = max_i |x_ij|: m sqrt(sum (x/m)^2).  Over several
+/* Computes norms by m sqrt(sum (x/m)^2) with m = max_i |x_ij|.  Over several
  * processes m is the sum of their maxima, between the maximum and `size` times
  * that. */
 static sps_status scaled_norms(const sps_block *X, double *out)
@@ -372,7 +373,7 @@ fail:
     return st;
 }
 
-/* As combine, for a Z of floats: P is rounded to floats, and Z becomes a copy
+/* P = Z + P b for a Z of floats: P is rounded to floats, and Z becomes a copy
  * of it. */
 static sps_status combine_rounded(const sps_block *Z, const sps_small *b,
                                  sps_block *P)

@@ -26,7 +26,7 @@ static int factor(sps_small *A)
 /* The rows of C, stored so that a step of all columns is one loop. */
 typedef double rows[SPS_CHOLESKY_MOST][SPS_CHOLESKY_MOST];
 
-/* Row i -= u times row k. */
+/* Subtracts u times row k of W from row i. */
 static void subtract(rows W, int i, int k, double u)
 {
 #pragma omp simd

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cholesky.h - A X = C for the small matrices of a step. */
+/* cholesky.h - solves A X = C for small symmetric positive definite
+ * matrices. */
 #ifndef SPS_CHOLESKY_H
 #define SPS_CHOLESKY_H
 

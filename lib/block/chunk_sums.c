@@ -10,7 +10,9 @@
 #include "core/backend.h"
 #include "core/comm.h"
 
-enum { LEVELS = 11, AT_ONCE = 4096 };   /* log2(1024) + 1; doubles in a sum */
+/* LEVELS: levels of the tree of 1024 chunks, log2(1024) + 1; AT_ONCE: largest
+ * number of doubles in one sum over processes. */
+enum { LEVELS = 11, AT_ONCE = 4096 };
 
 typedef struct node {
     int level;
@@ -20,16 +22,17 @@ typedef struct node {
 typedef struct tree {
     sps_context *ctx;
     int64_t rows, chunks;     /* rows of a chunk, number of chunks */
-    int64_t first, whole;     /* own first row, rows of all */
+    int64_t first, whole;     /* first row of this process, number of rows of
+                                 all processes */
     int levels;               /* the root is node 0 of this level */
-    double *offset;           /* size + 1 elements: first rows */
-    node *part;               /* nodes of all processes, in their order, */
-    int64_t parts, own, mine; /* their number; the first one of this process,
-                                 and the number of its nodes */
-    int64_t items;
-    spsi_chunk_fn *fn;
-    void *data;
-    double *room;             /* levels * items */
+    double *offset;           /* first row of each process, and `whole` */
+    node *part;               /* the gathered nodes, by process */
+    int64_t parts, own, mine; /* number of gathered nodes; index of the first
+                                 one of this process, number of its nodes */
+    int64_t items;            /* numbers that are summed over the rows */
+    spsi_chunk_fn *fn;        /* sums over a chunk */
+    void *data;               /* argument of fn */
+    double *room;             /* scratch: levels * items */
 } tree;
 
 /* ---------------------------------------------------------- the division */
@@ -91,8 +94,9 @@ static sps_status divide(tree *t)
 
         SPS_REQUIRE(t->ctx, from == t->whole || from % t->rows == 0,
                     SPS_EUNFIT, "across_ranks: the rows of process %d begin at "
-                    "%lld; with %lld rows in all that must be a multiple of "
-                    "%lld", r, (long long)from, (long long)t->whole,
+                    "%lld; with %lld rows in all, the first row of a process "
+                    "must be a multiple of %lld", r, (long long)from,
+                    (long long)t->whole,
                     (long long)t->rows);
         if (r == rank) t->own = t->parts;
         if (from < to)
@@ -143,8 +147,9 @@ static void add(double *to, const double *from, int64_t items)
     for (int64_t j = 0; j < items; j++) to[j] += from[j];
 }
 
-/* out = a node of own rows.  A leaf of -0 becomes 0, as in the sum over
- * processes, to which others contribute 0. */
+/* Computes the sum of node `at` of `level`, whose rows belong to this process.
+ * A leaf of -0 becomes 0, as it does in the sum over processes, to which the
+ * others contribute 0. */
 static sps_status own_node(const tree *t, int level, int64_t at, double *out)
 {
     double *right = t->room + (level - 1) * t->items;
@@ -166,8 +171,8 @@ fail:
     return st;
 }
 
-/* Moves the gathered nodes, `items` numbers each, up the tree; *next is the
- * first of them that has not been used. */
+/* Computes the sum of node `at` of `level` from the gathered nodes below it,
+ * `items` numbers each; *next is the first of them that was not used yet. */
 static void whole_node(const tree *t, int level, int64_t at, int64_t items,
                        const double *value, int64_t *next, double *out)
 {

@@ -2,13 +2,13 @@
 /* chunk_sums.h - sums over the rows of all processes whose bits do not depend
  * on the number of processes (sps_context_options.across_ranks).
  *
- * Rows of the whole are divided into at most 1024 chunks of equal numbers of
- * rows (spsi_comm_chunk).  Partial
- * sums of chunks are added by a binary tree over the chunk numbers: node i of
- * level l is the sum of nodes 2i and 2i + 1 of level l - 1.  A process computes
- * the largest nodes that lie in its rows; these, at most 20 for each process,
- * are gathered, and every process adds up the rest of the tree.  Processes must
- * be divided between chunks, otherwise EUNFIT. */
+ * The rows of all processes are divided into at most 1024 chunks of equal
+ * numbers of rows (spsi_comm_chunk).  Partial sums of chunks are added by a
+ * binary tree over the chunk numbers: node i of level l is the sum of nodes 2i
+ * and 2i + 1 of level l - 1.  A process computes the largest nodes that lie in
+ * its rows; these, at most 20 for each process, are gathered, and every process
+ * adds up the rest of the tree.  The rows of each process must begin with a
+ * chunk, otherwise EUNFIT. */
 #ifndef SPS_CHUNK_SUMS_H
 #define SPS_CHUNK_SUMS_H
 

@@ -50,8 +50,8 @@ static void release_parked(sps_context *ctx, void *place)
     sps_block_destroy(place);
 }
 
-/* For smaller blocks the driver is not asked how much memory is free, unless
- * there is a limit. */
+/* Blocks of fewer bytes are assumed to fit without asking the driver how much
+ * memory is free, unless max_device_bytes is set. */
 static const size_t SMALL = (size_t)64 << 20;
 
 static sps_status has_room(sps_context *ctx, size_t bytes, bool *room)

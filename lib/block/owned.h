@@ -11,11 +11,11 @@
 extern "C" {
 #endif
 
-/* As sps_block_create, spsi_block_create, spsi_basis_create and
- * spsi_small_create; the owner releases the result. */
+/* Creates a block of doubles; the owner releases it, as it does the results of
+ * all functions here. */
 sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p);
-/* As spsi_own_block, for a block that is seldom used, whose memory is
- * allocated last: if afterwards the device would not have as much memory left
+/* Creates a block of doubles that is seldom used and whose memory is allocated
+ * last: if afterwards the device would not have as much memory left
  * again, the block lies in page-locked host memory (sps_backend.share), where
  * kernels of the GPU read and write it over the link; a note says so.  Without
  * such memory it lies on the device as far as that has room. */

@@ -317,7 +317,8 @@ sps_status spsi_small_inertia(sps_small *A, int *negative)
     *negative = 0;
     SPS_TRY(SPS_NEW(A->ctx, n, &pivot));
     SPS_REQUIRE(A->ctx, spsi_small_finite(A), SPS_EMATRIX,
-                "NaN or infinity in the matrix whose inertia is needed");
+                "the small matrix whose negative eigenvalues are counted has a "
+                "NaN or infinity");
     SPS_TRY(spsi_blas_begin(A->ctx, 1));
     if (n > 0)
         info = LAPACKE_dsytrf(LAPACK_COL_MAJOR, 'U', n, A->v, n, pivot);

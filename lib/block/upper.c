@@ -212,7 +212,8 @@ sps_status spsi_small_solve_steps(sps_context *ctx, const double *R, int n,
                                   int k, const double *b, int ldb, double *x,
                                   int ldx, double *room)
 {
-    const double visible = 0.03;   /* of rounding, relative to rest */
+    const double visible = 0.03;   /* rounding below this fraction of rest is
+                                      negligible */
     struct upper u = { R, n, ld, 0, 0 };
     sps_status st;
 

@@ -4,8 +4,8 @@
  *
  *   sps_context_options  112 bytes, allocators by value and `reduce`;
  *   sps_options          280 bytes, the front part of today's;
- *   sps_csr, sps_progress  without struct_size, which therefore follows the
- *                        members that 0.1 had. */
+ *   sps_csr, sps_progress  without struct_size: it was added later, and so it
+ *                        comes after the members that 0.1 had. */
 #include <string.h>
 
 #include "core/abi.h"

@@ -48,8 +48,8 @@ static void *take(sps_context *ctx, size_t total, bool zero)
     return base && zero ? memset(base, 0, total) : base;
 }
 
-/* The first number that follows `key` at the beginning of a line of a file in
- * /proc or /sys, times unit; SIZE_MAX if there is none. */
+/* Reads a file in /proc or /sys: returns the first number that follows `key` at
+ * the beginning of a line, times unit, or SIZE_MAX if there is none. */
 static size_t read_limit(const char *path, const char *key, size_t unit)
 {
     FILE *f = fopen(path, "re");
@@ -73,8 +73,9 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Bytes that this process may allocate, by the machine (available memory and
- * swap) and by its control group; one sixteenth is left to others. */
+/* Returns the number of bytes that this process may allocate: the smaller of
+ * the machine's available memory and swap and of the limit of its control
+ * group, less one sixteenth, which is left to other processes. */
 static size_t available(void)
 {
     size_t free = read_limit("/proc/meminfo", "MemAvailable:", 1024);
@@ -87,8 +88,9 @@ static size_t available(void)
     return free == SIZE_MAX ? free : free - free / 16;
 }
 
-/* Whether `total` more bytes would exceed the limit, which is determined at the
- * first request.  With an allocator of the caller there is no limit. */
+/* Returns whether `total` more bytes would exceed the limit, which is
+ * determined at the first request.  With an allocator of the caller there is no
+ * limit. */
 static bool too_many(sps_context *ctx, size_t total)
 {
     sps_memory_use *m = &ctx->memory;
@@ -109,7 +111,8 @@ static void count_host(sps_memory_use *m, size_t bytes)
     if (m->host_peak < m->host) m->host_peak = m->host;
 }
 
-/* Small requests are not checked: asking the system would take longer. */
+/* Requests below LARGE are not checked: asking the system for its limits would
+ * take longer than the allocation. */
 static bool exceeds_limit(sps_context *ctx, size_t total)
 {
     return total >= LARGE && too_many(ctx, total);

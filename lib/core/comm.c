@@ -28,21 +28,25 @@ struct sps_comm {
     int rank, size;
     sps_comm_calls calls;
     void *data;
-    const sps_engine *engine; /* whose data these are, or NULL */
+    const sps_engine *engine; /* the MPI module that owns `data`, or NULL */
     double shift;             /* added to the clock of this process
                                  (spsi_comm_apart) */
     uint64_t sums;            /* number of sums so far */
     int depth;                /* nesting of collective calls */
-    bool over;                /* the open collective call is being left */
-    bool steady;              /* spsi_comm_steady */
-    sps_status why;           /* what sums return until the call has ended */
-    sps_status fault;         /* a callback's failure, until the next sum, */
-    char text[SPS_ERROR_SIZE];   /* and its text */
+    bool over;                /* the open collective call has failed: nothing
+                                 is sent until it ends */
+    bool steady;              /* no sum precedes an exchange
+                                 (spsi_comm_steady) */
+    sps_status why;           /* if `over`: the failure, which sums return */
+    sps_status fault;         /* failure of a callback, kept until the next
+                                 sum */
+    char text[SPS_ERROR_SIZE];   /* error text of `fault` */
     bool asking;              /* the monitor of this process requests a stop */
-    bool asked, cancelled;    /* agreed by all processes at the last sum */
-    double now;
+    bool asked, cancelled;    /* at the last sum, on some process: the monitor
+                                 requested a stop; sps_cancel had been called */
+    double now;               /* clock of process 0 at the last sum */
     void *wire;               /* data of the wire (spsi_wire_data) */
-    const sps_context *wired;
+    const sps_context *wired; /* the context that uses the wire */
     double message[HEAD + FIRST];
 };
 
@@ -69,7 +73,7 @@ sps_status sps_comm_user(int rank, int size, const sps_comm_calls *calls,
     spsi_abi_copy(calls, &c->calls);
     if (!c->calls.sum || !c->calls.start != !c->calls.finish) {
         const char *what = !c->calls.sum ? "sum is NULL"
-                         : "of start and finish one is NULL";
+                         : "one of start and finish is NULL; set both or none";
 
         free(c);
         return spsi_fail(NULL, SPS_EINVAL, "sps_comm_user: %s", what);
@@ -119,8 +123,9 @@ sps_status sps_comm_sum(sps_comm *c, double *values, int count)
     const int code = !c || count == 0 ? 0
                    : c->calls.sum(values, count, c->data);
 
-    return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the sum over "
-                                          "processes returned %d", code);
+    return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the function that "
+                                          "sums over processes failed: it "
+                                          "returned %d", code);
 }
 
 /* Starts an exchange, and completes it if the communicator has one function for
@@ -144,8 +149,9 @@ sps_status sps_comm_exchange(sps_comm *c, const sps_message *send, int sends,
                          "NULL, and so is start; one of them is needed");
     code = start_exchange(c, send, sends, receive, receives);
     if (code == 0 && c->calls.start) code = c->calls.finish(c->data);
-    return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the exchange "
-                                          "between processes returned %d",
+    return code == 0 ? SPS_OK : spsi_fail(NULL, SPS_EUSER, "the function that "
+                                          "exchanges messages between "
+                                          "processes failed: it returned %d",
                                           code);
 }
 
@@ -166,7 +172,9 @@ fail:
     return st;
 }
 
-/* From MPI 4.0, 9.1.1: the call is allowed before MPI is initialised. */
+/* Returns which MPI is loaded in this process, or -1 if none or another one is.
+ * MPI_Get_library_version may be called before MPI is initialised (MPI 4.0,
+ * 9.1.1). */
 static int implementation_here(void)
 {
     int (*tell)(char *text, int *length) = NULL;
@@ -330,8 +338,8 @@ static sps_status sum(sps_context *ctx, double *values, int count)
     const int code = c->size > 1 ? c->calls.sum(values, count, c->data) : 0;
 
     if (code == 0) return SPS_OK;
-    return end_call(c, spsi_fail(ctx, SPS_EUSER, "the sum over processes "
-                                 "returned %d", code));
+    return end_call(c, spsi_fail(ctx, SPS_EUSER, "the function that sums over "
+                                 "processes failed: it returned %d", code));
 }
 
 /* Sums the message of a sum of `count` numbers, the first of which are in
@@ -429,9 +437,10 @@ bool spsi_comm_steady(sps_context *ctx, bool steady)
 static sps_status failed_exchange(sps_context *ctx, int code)
 {
     if (code == 0) return SPS_OK;
-    return end_call(ctx->opt.comm, spsi_fail(ctx, SPS_EUSER, "the exchange "
-                                             "between processes returned %d",
-                                             code));
+    return end_call(ctx->opt.comm, spsi_fail(ctx, SPS_EUSER, "the function "
+                                             "that exchanges messages between "
+                                             "processes failed: it returned "
+                                             "%d", code));
 }
 
 sps_status spsi_comm_exchange(sps_context *ctx, const sps_message *send,

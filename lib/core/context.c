@@ -97,7 +97,8 @@ static sps_status open_any(sps_context *ctx)
     if (st == SPS_OK || st == SPS_ENOMEM) return st;
     memcpy(why, ctx->error, sizeof why);
     ctx->error[0] = '\0';
-    ctx->dead = false; /* set by an error of the GPU, now unused */
+    ctx->dead = false; /* it was set by an error of the GPU, which is no longer
+                          used */
     ctx->stream = NULL;
     st = open_place(ctx, spsi_backends[0]);
     if (st == SPS_OK)
@@ -141,7 +142,7 @@ sps_status sps_context_create(const sps_context_options *options,
     SPS_TRY(spsi_team_open(ctx));
     SPS_TRY(open_context(ctx));
     *ctx_p = ctx;
-    /* An earlier failure of this thread is none of this context's. */
+    /* Clears the text of an earlier failure of this thread. */
     (void)spsi_fail(ctx, SPS_OK, "%s", "");
     if (error) *error = "";
     return SPS_OK;

@@ -18,7 +18,8 @@
 
 #define GROUPS "/sys/fs/cgroup"
 
-/* Cores of the affinity mask, which containers and batch systems restrict. */
+/* Returns the number of cores in the affinity mask, which containers and batch
+ * systems restrict. */
 static int of_mask(void)
 {
     cpu_set_t set;
@@ -27,7 +28,8 @@ static int of_mask(void)
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return CPU_COUNT(&set);
-    online = sysconf(_SC_NPROCESSORS_ONLN); /* cpu_set_t is too small */
+    online = sysconf(_SC_NPROCESSORS_ONLN); /* the machine has more cores than
+                                               cpu_set_t can hold */
     return online < 1 ? 1 : online > SPS_TEAM_MOST ? SPS_TEAM_MOST
                                                    : (int)online;
 }
@@ -52,11 +54,12 @@ static bool read_line(const char *folder, const char *name, char *line,
 static int of_group(const char *folder)
 {
     char line[128], period_line[128];
-    unsigned long long quota = 0, period = 0;    /* -1 becomes the largest */
+    unsigned long long quota = 0, period = 0;    /* a quota of -1 (none) becomes
+                                                    the largest number */
     char *end;
 
     if (read_line(folder, "cpu.max", line, sizeof line)) {
-        quota = strtoull(line, &end, 10);        /* "max": 0 */
+        quota = strtoull(line, &end, 10);        /* "max" becomes 0 */
         period = strtoull(end, NULL, 10);
     } else if (read_line(folder, "cpu.cfs_quota_us", line, sizeof line) &&
                read_line(folder, "cpu.cfs_period_us", period_line,
@@ -88,7 +91,7 @@ static int of_path(const char *base, const char *path)
     }
 }
 
-/* Whether a list like "cpu,cpuacct" contains the controller cpu. */
+/* Returns whether a list like "cpu,cpuacct" contains the controller cpu. */
 static bool rules_cpu(const char *list)
 {
     for (; list; list = strchr(list, ',')) {
@@ -99,8 +102,9 @@ static bool rules_cpu(const char *list)
     return false;
 }
 
-/* One line of /proc/self/cgroup, "number:controllers:path"; version 2 has no
- * controllers, version 1 has its own mount for cpu. */
+/* Returns the cores granted by the groups of one line of /proc/self/cgroup,
+ * "number:controllers:path".  In version 2 there are no controllers; in version
+ * 1 the controller cpu has a mount of its own. */
 static int of_line(const char *root, char *line)
 {
     char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
@@ -135,7 +139,8 @@ static int of_groups(const char *root)
     return least;
 }
 
-/* Reads OMP_NUM_THREADS, a list with a number for each level of nesting. */
+/* Returns the first number of OMP_NUM_THREADS, a list with a number for each
+ * level of nesting, or SPS_TEAM_MOST if it is out of range. */
 static int of_limit(const char *limit)
 {
     const unsigned long long threads = limit ? strtoull(limit, NULL, 10) : 0;

@@ -31,10 +31,11 @@ bool spsi_expired(const sps_context *ctx)
 sps_status spsi_check_deadline(sps_context *ctx, const char *what)
 {
     if (spsi_agreed_cancel(ctx))
-        return spsi_fail(ctx, SPS_EUNFIT, "%s was interrupted", what);
+        return spsi_fail(ctx, SPS_EUNFIT, "%s: interrupted by sps_cancel",
+                         what);
     if (over(ctx))
-        return spsi_fail(ctx, SPS_EUNFIT, "%s was not finished within the "
-                         "time limit", what);
+        return spsi_fail(ctx, SPS_EUNFIT, "%s: not finished within the time "
+                         "limit", what);
     return SPS_OK;
 }
 

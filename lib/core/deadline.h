@@ -26,9 +26,9 @@ bool spsi_expired(const sps_context *ctx);
  * error text. */
 sps_status spsi_check_deadline(sps_context *ctx, const char *what);
 
-/* As spsi_team_run, but in ranges of about 0.1 s on one core, by the estimate
- * `ns`, with spsi_check_deadline after each.  If that returns SPS_EUNFIT, the
- * remaining items are not done. */
+/* Runs fn for items 0 .. count-1 by several calls of spsi_team_run, each of
+ * about 0.1 s on one core by the estimate `ns`, with spsi_check_deadline after
+ * each.  If that returns SPS_EUNFIT, the remaining items are not done. */
 #define SPS_DEADLINE_PIECE 100000000   /* ns */
 sps_status spsi_team_run_in_time(sps_context *ctx, int64_t count, int64_t ns,
                                  spsi_team_fn *fn, void *data,

@@ -68,7 +68,8 @@ static bool mismatch(int abi, int needed, const char *version, char *text,
                      size_t size)
 {
     if (abi != needed)
-        (void)snprintf(text, size, "interface %d, needed is %d", abi, needed);
+        (void)snprintf(text, size, "it has interface %d, but this library "
+                       "needs %d", abi, needed);
     else if (strcmp(version, sps_version()) != 0)
         (void)snprintf(text, size, "version %.20s, this library is %s",
                        version, sps_version());
@@ -171,7 +172,8 @@ static bool in_folder(finder *f, visit v, const char *dir, size_t length,
     return n > 0 && (size_t)n < sizeof path && v(f, path);
 }
 
-/* The variable names a folder, or the file of the CUDA module: then the other
+/* Visits the path that `request`, the value of SPSOLVE_MODULE_PATH, means.  It
+ * names a folder, or the file of the CUDA module; in the second case the other
  * modules are looked for in the folder of that file. */
 static bool visit_requested(finder *f, visit v, const char *request)
 {
@@ -296,10 +298,10 @@ static void ask_driver(void)
     if (code == DRIVER_OK) code = count(&devices);
     if (code == DRIVER_NO_DEVICE || (code == DRIVER_OK && devices == 0))
         snprintf(no_device, sizeof no_device, "the NVIDIA driver shows no GPU "
-                 "(CUDA_VISIBLE_DEVICES?)");
+                 "(does CUDA_VISIBLE_DEVICES hide it?)");
     else if (code != DRIVER_OK)
         snprintf(no_device, sizeof no_device, "the NVIDIA driver failed with "
-                 "error %d (nvidia-smi may append more)", code);
+                 "error %d (nvidia-smi may tell more)", code);
 }
 
 bool spsi_module_device(char *why, size_t size)

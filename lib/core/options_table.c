@@ -148,7 +148,7 @@ static const spsi_option rows[] = {
                 "residual; absolute, atol alone"),
     ROW(max_iterations, INTEGER, .default_value = "10000", .high = INT_MAX,
         .aliases = "maxit maxiter", .group = STOPPING, .argument = "N",
-        .help = "iterations at most"),
+        .help = "largest number of iterations"),
     ROW(max_seconds, REAL, .default_value = "0", .high = HUGE_VAL,
         .aliases = "maxtime", .group = STOPPING, .argument = "S",
         .unit = "seconds",
@@ -159,7 +159,7 @@ static const spsi_option rows[] = {
     ROW(true_residual_every, INTEGER, .default_value = "50", .low = 1,
         .high = INT_MAX, .group = STOPPING, .argument = "N",
         .unit = "iterations",
-        .help = "the true residual b - A x is computed after so many"),
+        .help = "the true residual b - A x is computed once in this many"),
 
     ROW(which, WORD, .default_value = "smallest",
         .words = "smallest largest nearest", .group = EIGEN,
@@ -171,8 +171,8 @@ static const spsi_option rows[] = {
         .help = "the shift, where which is nearest"),
     ROW(block, INTEGER, .default_value = "0", .high = 256, .group = EIGEN,
         .argument = "M", .unit = "columns",
-        .help = "columns iterated with; 0 takes the pairs wanted and some "
-                "guard vectors, 40 at most"),
+        .help = "number of columns of the iteration; 0 takes the pairs wanted "
+                "and some guard columns, 40 at most"),
     ROW(verify_count, BOOLEAN, .default_value = "false", .group = EIGEN,
         .help = "look for missed eigenvalues after the pairs are found"),
 

@@ -108,7 +108,8 @@ fail:
     return st;
 }
 
-/* "wisdom=" restores the default; an empty default is NULL. */
+/* Stores a text.  An empty one, as in "wisdom=", restores the default; an empty
+ * default is stored as NULL. */
 static sps_status set_text(sps_context *ctx, const spsi_option *row,
                            const char **p, const char *text)
 {
@@ -168,7 +169,7 @@ static sps_status set_before_0_2(sps_context *ctx, sps_options *opt,
 
     SPS_REQUIRE(ctx, single || !strcmp(text, "double") || !strcmp(text, "auto"),
                 SPS_EINVAL, "%s=%.60s: no such name; known are auto double "
-                "single, and precision says the same", name, text);
+                "single (use the option precision instead)", name, text);
     if (!strcmp(text, "auto")) return SPS_OK;
     for (int i = 0; i < 4; i++)
         if (!strcmp(opt->precision, words[i])) now = i;

@@ -22,8 +22,8 @@ typedef struct sps_owner {
 
 /* Lists a member; called once, before anything is stored there. */
 sps_status spsi_own(sps_owner *o, sps_release_fn *release, void *place);
-/* As spsi_new_array, and lists the pointer; usually called as SPS_OWN(o, count,
- * &pointer). */
+/* Allocates an array of `count` zeroed elements of `size` bytes and lists *p_p
+ * for release; usually called as SPS_OWN(o, count, &pointer). */
 sps_status spsi_own_array(sps_owner *o, int64_t count, size_t size,
                           void **p_p);
 #define SPS_OWN(o, count, p)                                                   \

@@ -45,10 +45,12 @@ struct sps_team {
     int active;              /* number of threads that take part */
     bool busy;
     bool quit;
-    int threads, workers;    /* maximum, with the caller; those started */
+    int threads, workers;    /* largest number of threads, with the caller;
+                                number of workers started */
     pid_t process;           /* the process that started the workers */
-    uint32_t epoch __attribute__((aligned(64)));   /* regions begun */
-    uint32_t gate __attribute__((aligned(64)));    /* workers inside, flags */
+    uint32_t epoch __attribute__((aligned(64)));   /* number of regions begun */
+    uint32_t gate __attribute__((aligned(64)));    /* number of workers inside,
+                                                      plus the flags above */
     seat seat[];
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* timer.c - the clock, and seconds by phase.  An asynchronous backend measures
- * its phases itself.  Where it has no functions for that, the host's clock is
- * correct, since the work is done when the call returns; and so it is for small
- * matrices, on which the host works in every case. */
+ * its phases itself.  The host's clock is used for a backend without functions
+ * for that, whose work is done when a call returns, and for the phase of small
+ * matrices, on which the host always works. */
 #include <string.h>
 #include <time.h>
 

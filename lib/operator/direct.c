@@ -30,10 +30,10 @@
                                  where operations are not limited */
 #define SOLVE_ENTRY 2e-9
 #define SOLVE_ROW 1e-6
-#define COLUMN_ENTRY 4e-10    /* of the factors, for each column */
+#define COLUMN_ENTRY 4e-10    /* an entry of the factors, for each column */
 #define COLUMN_ROW 1.2e-7
-#define PIECE 0.5             /* seconds of a solve between two looks at
-                                 sps_cancel */
+#define PIECE 0.5             /* seconds of a solve between two tests whether
+                                 sps_cancel was called */
 #define SAFE 2.0              /* factor by which a prediction may be wrong */
 
 enum { FEW_COLUMNS = 8 };
@@ -84,8 +84,8 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
     case SPS_FACTOR_MEMORY:
     case SPS_FACTOR_MORE:
         return spsi_fail(ctx, SPS_ENOMEM, "factor: no host memory for the "
-                         "factors, %.3g bytes by prediction (%s: %d, %d)",
-                         (double)facts->bytes, m->name, d[0], d[1]);
+                         "factors, %.3g bytes by prediction (%s: error %d, "
+                         "%d)", (double)facts->bytes, m->name, d[0], d[1]);
     case SPS_FACTOR_SINGULAR:
         return spsi_fail(ctx, SPS_EUNFIT, "factor: the matrix is singular "
                          "(error %d, %d of %s); if B is in the range of A, an "
@@ -95,8 +95,8 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
         return spsi_fail(ctx, SPS_EUNFIT, "factor: %s tried to end the "
                          "process; it will not be called any more", m->name);
     default:
-        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s failed (%d, %d)",
-                         m->name, d[0], d[1]);
+        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s failed with error %d, "
+                         "%d", m->name, d[0], d[1]);
     }
 }
 
@@ -296,7 +296,8 @@ static void release(sps_direct *d)
     d->claimed = 0;
 }
 
-/* Makes one attempt, whose memory is counted first. */
+/* Makes one attempt at a factorisation with `spare` percent of additional
+ * memory; all its memory is counted first. */
 static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
                           int width, int *code)
 {
@@ -341,9 +342,9 @@ const int32_t *spsi_direct_zero_rows(const sps_direct *d)
     return d->found.zero > 0 ? d->library->zero_rows(d->of) : NULL;
 }
 
-/* Returns the number of columns that are solved without a look at sps_cancel:
- * as many as are predicted to take PIECE, but at least FEW_COLUMNS, since each
- * part reads the factors once. */
+/* Returns the number of columns that are solved without testing whether
+ * sps_cancel was called: as many as are predicted to take PIECE seconds, but at
+ * least FEW_COLUMNS, since each part reads the factors once. */
 static int columns_of_part(const sps_direct *d, int k)
 {
     int part = k;
@@ -380,7 +381,7 @@ sps_status spsi_direct_solve(const sps_direct *d, double *X, int k)
         const int left = k - done;
 
         SPS_REQUIRE(d->ctx, !spsi_agreed_cancel(d->ctx), SPS_EUNFIT,
-                    "factor was interrupted");
+                    "factor: the solution was interrupted by sps_cancel");
         SPS_TRY(solve_part(d, X + n * (size_t)done,
                            left < part ? left : part));
     }

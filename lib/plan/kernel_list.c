@@ -4,7 +4,7 @@
 #include "core/module.h"
 #include "plan/planner.h"
 
-/* The lists are terminated by NULL. */
+/* Returns kernel i of a list that ends with NULL, or NULL past its end. */
 static const sps_kernel *kernel(const sps_kernel *const *list, int i)
 {
     if (!list || i < 0) return NULL;

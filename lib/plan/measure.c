@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* measure.c - times kernels on the actual matrix.
  *
- * Random blocks; one warm-up run, then the median of five samples.  A sample
- * repeats short runs until they exceed the clock's resolution, with one host
- * synchronisation.  A candidate twice as slow as the best so far is abandoned
- * after its first sample.  After the deadline the best so far wins. */
+ * A plan is run on random blocks: once to warm up, and then for five samples,
+ * whose median is its time.  A sample repeats short runs until they exceed the
+ * clock's resolution, with one host synchronisation.  A candidate twice as slow
+ * as the best so far is abandoned after its first sample.  After the deadline
+ * the best so far wins. */
 #include <string.h>
 
 #include "block/block.h"
@@ -19,7 +20,7 @@ static const double SAMPLE_SECONDS = 2e-4;   /* enough for a clock of 1 us */
 typedef struct bench {
     sps_context *ctx;
     sps_block *in, *other;     /* spmm: X, Y; sddmm: U, V */
-    void *val;                 /* sddmm */
+    void *val;                 /* sddmm: the result */
     size_t val_bytes;
 } bench;
 

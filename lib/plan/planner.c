@@ -79,7 +79,8 @@ sps_status spsi_planner_pin(sps_context *ctx, const sps_problem *p,
     sps_plan *plan = NULL;
 
     SPS_REQUIRE(ctx, kernel->op == p->op, SPS_EUNFIT, "kernel %s is for "
-                "another operation", kernel->name);
+                "another operation (spmm or sddmm) than this one",
+                kernel->name);
     SPS_REQUIRE(ctx, spsi_kernel_fits(kernel, p, &why), SPS_EUNFIT,
                 "kernel %s does not fit: %s", kernel->name, why);
     SPS_TRY(spsi_new(ctx, kernel->size ? kernel->size : sizeof *plan,
@@ -111,7 +112,7 @@ fail:
     return st;
 }
 
-/* Minimum traffic of one product in bytes: A, X and Y once each. */
+/* Returns the minimum traffic of one product in bytes: A, X and Y once each. */
 double spsi_spmm_floor(const sps_problem *p)
 {
     const sps_features *f = p->f;

@@ -238,10 +238,10 @@ START_TEST(matching_and_ordering_end_at_their_deadline)
     OK(ctx, spsi_graph_create(ctx, A, &g));
     ck_assert(spsi_deadline_begin(ctx, 1e-9) == 0);
     ck_assert_int_eq(spsi_order_degree(ctx, &g, order, NULL), SPS_EUNFIT);
-    ck_assert(strstr(sps_context_error(ctx), "ordering was not finished"));
+    ck_assert(strstr(sps_context_error(ctx), "ordering: not finished"));
     ck_assert_int_eq(spsi_match(ctx, A, order, row, col, &rank),
                      SPS_EUNFIT);
-    ck_assert(strstr(sps_context_error(ctx), "matching was not finished"));
+    ck_assert(strstr(sps_context_error(ctx), "matching: not finished"));
     spsi_deadline_end(ctx, 0);
     OK(ctx, spsi_match(ctx, A, order, row, col, &rank));
     ck_assert_int_eq(order[0], 1);
