@@ -58,8 +58,8 @@ static sps_status choose_width(sps_eigen *e)
 
     if (e->wanted.nearest && e->type->folds) guard = e->count + 8;
     SPS_REQUIRE(e->ctx, e->count <= e->pencil.rows, SPS_EINVAL,
-                "%d eigenpairs are more than there are, as many as unknowns: "
-                "%lld", e->count, (long long)e->pencil.rows);
+                "%d eigenpairs were requested, but there are only as many as "
+                "unknowns, %lld", e->count, (long long)e->pencil.rows);
     if (m == 0) m = e->count + guard < WIDEST ? (e->count + guard + 3) / 4 * 4
                                               : WIDEST;
     if (e->type->step && e->wanted.nearest && m == 1 && e->count > 1)
@@ -79,8 +79,8 @@ static sps_status fit_width(sps_eigen *e)
     int64_t left = spsi_deflation_complement(&e->deflation);
 
     SPS_REQUIRE(e->ctx, e->count <= left, SPS_EINVAL,
-                "%d eigenpairs are more than there are, %lld: as many as "
-                "unknowns (%lld), less null vectors (%d) and constraints (%d)",
+                "%d eigenpairs were requested, but there are only %lld: the "
+                "unknowns (%lld) less null vectors (%d) and constraints (%d)",
                 e->count, (long long)left, (long long)e->pencil.rows,
                 e->deflation.nulls, e->deflation.given - e->deflation.columns);
     if (e->space.width > left) e->space.width = (int)left;
@@ -222,7 +222,7 @@ static sps_status create(const sps_operator *A, const sps_operator *M,
     e->deflation.constraints = e->opt.constraints;
     e->transform.max_seconds = e->opt.max_seconds;
     if (A->reordered || (M && M->reordered))
-        spsi_note(ctx, "reorder: the order is kept for eigenvalues");
+        spsi_note(ctx, "reorder: the original order is kept for eigenvalues");
     SPS_TRY(set_up(e, T));
     *s_p = s;
     return SPS_OK;

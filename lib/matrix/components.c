@@ -24,7 +24,7 @@ static bool is_zero(double sum, double size, double tol)
     return isfinite(size) && fabs(sum) <= tol * size;
 }
 
-/* Returns whether the sum of row i is zero in this sense. */
+/* Returns whether the sum of row i is zero by the test of is_zero. */
 static bool cancels(const sps_csr *A, int64_t i, double tol)
 {
     double sum = 0.0, size = 0.0;
@@ -133,8 +133,8 @@ static bool none_left(sps_context *ctx, const sps_csr *A, char *good)
     return false;
 }
 
-/* good[i] = 0 for the rows whose row or column sum is not zero (of a symmetric
- * A these are equal); *none: there is no other row. */
+/* Sets good[i] = 0 for the rows whose row or column sum is not zero (of a
+ * symmetric A these are equal).  *none: whether all rows are such. */
 static sps_status test_all_sums(sps_context *ctx, const sps_csr *A, double tol,
                                 char *good, bool *none)
 {

@@ -13,7 +13,8 @@
 
 typedef struct inspect_job {
     const sps_csr *A;
-    int64_t bad, unordered;  /* first invalid row; number of unsorted ranges */
+    int64_t bad, unordered;  /* first invalid row, or nrow if there is none;
+                                number of ranges with an unsorted row */
 } inspect_job;
 
 static void compare_offsets(void *data, int64_t first, int64_t last)

@@ -2,12 +2,13 @@
 /* features.c - measures the features of a matrix for the cost models of
  * kernels.
  *
- * Row lengths from the offsets and bandwidth from the ends of the sorted rows
- * (one read of the offsets and one cache line of the columns of each row);
- * reuse of columns and full blocks on samples of windows (features_sample.c).
- * A hash of offsets and columns (one read of the pattern) on request.  Every
- * number is independent of the number of threads, and of the place: integers
- * are added (windows.h), and a commutative sum of chunk hashes. */
+ * Row lengths are found from the offsets, and the bandwidth from the ends of
+ * the sorted rows (one read of the offsets and one cache line of the columns of
+ * each row); reuse of columns and full blocks are counted on samples of windows
+ * (features_sample.c).  A hash of offsets and columns (one read of the pattern)
+ * is computed on request.  No number depends on the number of threads or on the
+ * place: integers are added (windows.h), and the hash is a commutative sum of
+ * the hashes of chunks. */
 #include <math.h>
 #include <string.h>
 
@@ -73,7 +74,7 @@ static void add_chunk(const sps_raw_features *sum, sps_raw_features *raw)
 typedef struct measure_job {
     const sps_csr *A;
     int64_t mean;
-    sps_raw_features *sum;   /* features of each chunk */
+    sps_raw_features *sum;   /* an element for each chunk: its features */
 } measure_job;
 
 static void measure_chunks(void *data, int64_t first, int64_t last)
@@ -246,8 +247,8 @@ static void hash_chunks(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Hash of count words of 4 or 8 bytes; chunks are hashed separately, with their
- * number mixed in, and summed. */
+/* Returns a hash of count words of 4 or 8 bytes: chunks are hashed separately,
+ * with their number mixed in, and the hashes are summed. */
 static uint64_t hash_array(sps_context *ctx, const int64_t *wide,
                            const int32_t *narrow, int64_t count)
 {

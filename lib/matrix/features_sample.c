@@ -3,8 +3,9 @@
  * columns by a hash set, blocks by merging the rows of a window. */
 #include "matrix/features_sample.h"
 
-/* A hash set of columns, cleared by increasing the stamp, with at least twice
- * as many slots as the entries of a window. */
+/* A hash set of columns with at least twice as many slots as the entries of a
+ * window.  A slot is occupied if its stamp is `now`, so that increasing `now`
+ * clears the set. */
 typedef struct column_set {
     int32_t *column;
     uint32_t *stamp, now, slots;

@@ -21,13 +21,14 @@ typedef struct matching {
     double *largest;          /* log max_j |a_ij| */
     double *cost;             /* c_ij by entry; INFINITY where a_ij is 0 or not
                                  finite */
-    double *u, *v;
-    int32_t *column, *row;    /* partner of row i, of column j; -1: none */
+    double *u, *v;            /* potentials of rows and of columns */
+    int32_t *column, *row;    /* column[i] is matched to row i, and row[j] to
+                                 column j; -1 for none */
     /* State of one search: */
     double *distance;         /* length of the path to each column */
-    int32_t *from;            /* preceding row of each column */
-    int64_t *place;           /* position in the heap; -1 if not reached, -2
-                                 if done */
+    int32_t *from;            /* row before each column on its path */
+    int64_t *place;           /* of each column: position in the heap; -1 if
+                                 not reached, -2 if done */
     int32_t *heap;            /* columns by distance */
     int64_t heap_size;
     int32_t *touched;         /* columns reached by the search */
@@ -164,8 +165,9 @@ static void forget(matching *m)
 
 /* ------------------------------------------------------------------ start */
 
-/* v_j = min_i c_ij.  (match_tight then sets u_i = min_j (c_ij - v_j), and
- * matches row i to a free column where this minimum is attained.) */
+/* Computes the costs c_ij and v_j = min_i c_ij; no row is matched yet.
+ * (match_tight then sets u_i = min_j (c_ij - v_j), and matches row i to a free
+ * column where this minimum is attained.) */
 static void begin(matching *m)
 {
     for (int64_t j = 0; j < m->n; j++) {

@@ -18,19 +18,22 @@
 
 typedef struct state {
     int64_t n, left;          /* number of vertices; those not ordered yet */
-    int64_t *start;           /* offset of vertex i's list */
-    int32_t *list;            /* lists of vertices and elements */
-    int32_t *vertices, *elements;  /* lengths of the lists; elements < 0 if
-                                      eliminated */
-    int64_t *element_start;
-    int32_t *element_length;  /* 0 if there is none or it was absorbed */
-    int32_t *pool;            /* lists of elements */
-    int64_t used, room;
-    int32_t *degree, *head, *forward, *back;    /* buckets by degree */
-    int32_t least;            /* buckets below it are empty */
+    int64_t *start;           /* offset in `list` of the lists of vertex i */
+    int32_t *list;            /* lists of vertices, then of elements */
+    int32_t *vertices, *elements;  /* number of both in the lists of vertex i;
+                                      elements < 0 if it is eliminated */
+    int64_t *element_start;   /* offset of L_e in `pool` */
+    int32_t *element_length;  /* |L_e|; 0 if there is no element e or it was
+                                 absorbed */
+    int32_t *pool;            /* the vertices of the elements */
+    int64_t used, room;       /* elements of `pool` in use, and allocated */
+    int32_t *degree, *head, *forward, *back;    /* upper bounds of degrees;
+                                 doubly linked lists of the vertices of each
+                                 degree */
+    int32_t least;            /* no vertex has a smaller degree */
     int64_t *mark, stamp;     /* of elements: stamp + |L_e \ L_p| */
-    int64_t *in;              /* of vertices: the stamp of the L_p containing
-                                 it */
+    int64_t *in;              /* of each vertex: stamp of the last L_p that
+                                 contains it */
 } state;
 
 /* ---------------------------------------------------------------- buckets */
@@ -76,7 +79,7 @@ static void gather(state *s, int32_t p, int32_t j)
     s->pool[s->used++] = j;
 }
 
-/* Forms L_p from the neighbours of p; absorbs p's elements. */
+/* Forms L_p from the neighbours of p; the elements of p are absorbed in it. */
 static sps_status make_element(sps_context *ctx, state *s, int32_t p)
 {
     const int32_t *own = s->list + s->start[p];
@@ -102,7 +105,7 @@ fail:
     return st;
 }
 
-/* mark[e] = stamp + |L_e \ L_p| for the elements that intersect L_p. */
+/* Sets mark[e] = stamp + |L_e \ L_p| for the elements e that intersect L_p. */
 static void count_outside(state *s, int32_t p)
 {
     const int32_t *l = s->pool + s->element_start[p];
@@ -210,8 +213,8 @@ static void close_state(sps_context *ctx, state *s)
         spsi_free(ctx, arrays[t]);
 }
 
-/* Rows longer than 10 sqrt(n), and than 16, are ordered last, in any order:
- * they are adjacent to nearly all vertices. */
+/* Returns the number of entries above which a row is ordered last, in any
+ * order, because it is adjacent to nearly all vertices. */
 static int64_t dense_length(int64_t n)
 {
     const double d = 10 * sqrt((double)n);

@@ -13,7 +13,7 @@ typedef struct node {
     int64_t at;
 } node;
 
-/* Nodes with equal keys keep their order. */
+/* Compares nodes by key; nodes with equal keys keep their order. */
 static int by_key(const void *a, const void *b)
 {
     const node *x = a, *y = b;

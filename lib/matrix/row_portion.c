@@ -6,7 +6,7 @@
 #include "core/team.h"
 #include "matrix/row_portion.h"
 
-enum { PARTS = 256 };            /* of a full portion */
+enum { PARTS = 256 };            /* number of parts of a full portion */
 
 static int64_t parts(const sps_row_portion *q)
 {
@@ -20,7 +20,7 @@ static int64_t rows_in(const sps_row_portion *q, int64_t part)
     return left < q->part ? left : q->part;
 }
 
-/* Returns the offsets of part i, part + 1 of them. */
+/* Returns the array of q->part + 1 offsets of part i. */
 static int64_t *offsets(const sps_row_portion *q, int64_t i)
 {
     return q->rowptr + i * (q->part + 1);

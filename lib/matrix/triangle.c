@@ -5,7 +5,7 @@
 
 #include "core/backend.h"
 
-/* level[i] = 1 + the largest level among the rows on which row i depends. */
+/* Returns 1 + the largest level among the rows on which row i depends. */
 static int32_t level_of(const sps_csr *A, int64_t i, bool upper,
                         const int32_t *level)
 {

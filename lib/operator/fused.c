@@ -79,7 +79,8 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
 
     SPS_TRY(spsi_operator_check(op, X, Y));
     if (op->n == 0 || X->k == 0) return SPS_OK;
-    /* Rows at the boundary add the terms of the epilogue in another order. */
+    /* spsi_ranks_fused adds the terms of the epilogue to boundary rows in
+     * another order, which across_ranks does not allow. */
     if (op->ranks && !plain && !spsi_comm_ordered(op->ctx))
         return spsi_ranks_fused(op, alpha, X, beta, Y, e, room);
     if (used.gamma == 0) used.W = NULL;

@@ -70,8 +70,8 @@ fail:
     return st;
 }
 
-/* given[r] = the number of own rows that process r needs; process r knows it as
- * the number of its ghosts that this process owns. */
+/* Sets given[r] to the number of own rows that process r needs, which process r
+ * sends: it is the number of its ghosts that this process owns. */
 static sps_status trade_counts(sps_halo *h, int64_t *given)
 {
     const int size = spsi_comm_size(h->ctx), own = spsi_comm_rank(h->ctx);
@@ -201,9 +201,9 @@ sps_status spsi_halo_reserve(sps_halo *h, int width)
                                 (size_t)h->ghosts * row) : SPS_OK;
 }
 
-/* Beside messages of NCCL a product of 441 us took 568 on an H200, while 3.3 MB
- * alone took 25: so they pass before the product unless they take a quarter of
- * it. */
+/* On an H200 a product of 441 us took 568 us while NCCL sent 3.3 MB, which by
+ * themselves took 25 us.  So messages pass before the product unless their time
+ * is at least this fraction of the time of the product. */
 #define BESIDE 0.25
 
 static sps_status time_exchange(sps_halo *h, const sps_block *packed,

@@ -24,20 +24,23 @@ extern "C" {
 
 typedef struct sps_halo {
     sps_context *ctx;
-    sps_owner own;            /* of the arrays */
+    sps_owner own;            /* releases the arrays */
     int64_t first, n, whole;
     int64_t *offset;          /* first row of each process; size + 1 */
-    int64_t *ghost;           /* global row numbers, ascending; */
-    int64_t ghosts, low;      /* their number, and the number of those below
-                                 first */
-    int neighbours;
-    int *peer;                /* neighbours, ascending */
-    int64_t *send_at;         /* rows for peer[i]: send[send_at[i]] and
-                                 following; */
-    int64_t *ghost_at;        /* its ghosts: ghost[ghost_at[i]] and following */
+    int64_t *ghost;           /* global row numbers of the ghosts, ascending */
+    int64_t ghosts, low;      /* number of ghosts; number of ghosts below the
+                                 own rows */
+    int neighbours;           /* number of neighbours */
+    int *peer;                /* their process numbers, ascending */
+    int64_t *send_at;         /* rows sent to peer[i]: send[send_at[i]] to
+                                 send[send_at[i+1] - 1] */
+    int64_t *ghost_at;        /* ghosts owned by peer[i]: ghost[ghost_at[i]] to
+                                 ghost[ghost_at[i+1] - 1] */
     int32_t *send;            /* own rows to be sent */
-    sps_message *out, *in;    /* at most one for each neighbour */
-    bool aside;               /* messages pass beside the product (sps_wire) */
+    sps_message *out, *in;    /* messages sent and received, at most one each
+                                 for each neighbour */
+    bool aside;               /* messages pass while the product runs
+                                 (sps_wire, core/comm.h) */
 } sps_halo;
 
 /* Creates the halo; collective.  ghost has `ghosts` distinct global row numbers
@@ -60,8 +63,8 @@ int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
 
 /* Allocates memory for exchanges of `width` columns, if the wire needs it. */
 sps_status spsi_halo_reserve(sps_halo *h, int width);
-/* Decides h->aside for exchanges of `packed` and `operand` during products of
- * `seconds`; collective.  What is in *operand is replaced. */
+/* Sets h->aside: whether exchanges of `packed` and `operand` pass during
+ * products that take `seconds`; collective.  Overwrites *operand. */
 sps_status spsi_halo_choose(sps_halo *h, double seconds,
                             const sps_block *packed, sps_block *operand);
 /* Starts to send `packed`, the rows send[] of a block, and to receive the

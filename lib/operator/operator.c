@@ -20,8 +20,8 @@
 
 /* ------------------------------------------------------------------ plans */
 
-/* Returns the device memory for the plan of a matrix in host memory: what the
- * blocks leave. */
+/* Returns the bytes of device memory that the plan of a matrix in host memory
+ * may allocate: those that the blocks of a solver leave. */
 static size_t room_of(const sps_operator *op, int k)
 {
     const size_t blocks = spsi_operator_blocks_room(op, k);
@@ -260,7 +260,8 @@ static sps_status make_user(sps_context *ctx, const char *call, int64_t nrow,
 
     SPS_REQUIRE(ctx, ctx && op_p && apply, SPS_EINVAL, "%s: NULL argument",
                 call);
-    SPS_REQUIRE(ctx, nrow >= 0 && ncol >= 0, SPS_EINVAL, "%s: %lld rows", call,
+    SPS_REQUIRE(ctx, nrow >= 0 && ncol >= 0, SPS_EINVAL, "%s: the number of "
+                "rows and of columns must not be negative, as %lld is", call,
                 (long long)(nrow < 0 ? nrow : ncol));
     SPS_REQUIRE(ctx, !(props & ~(unsigned)(SPS_SYMMETRIC | SPS_SPD)),
                 SPS_EINVAL, "%s: props may hold SPS_SYMMETRIC and SPS_SPD only",
@@ -472,8 +473,9 @@ static sps_status check_sample(const sps_operator *op, const sps_block *U,
                 "sorted into a copy, so samples cannot be returned in the "
                 "caller's order: call sps_csr_check first");
     SPS_REQUIRE(ctx, U->n == op->n && V->n == op->ncol && U->k == V->k &&
-                U->k >= 1, SPS_ESHAPE, "sampling %lld x %lld needs blocks of "
-                "so many rows and equal widths, not %lld x %d and %lld x %d",
+                U->k >= 1, SPS_ESHAPE, "sps_operator_sample: U must have %lld "
+                "rows and V %lld, with equal numbers of columns; U is %lld x "
+                "%d, V is %lld x %d",
                 (long long)op->n, (long long)op->ncol, (long long)U->n, U->k,
                 (long long)V->n, V->k);
     SPS_REQUIRE(ctx, U->dtype == SPS_F64 && V->dtype == SPS_F64, SPS_EINVAL,

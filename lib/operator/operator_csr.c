@@ -19,8 +19,8 @@
 #include "operator/reorder.h"
 #include "core/team.h"
 
-/* *good: A is stored on a GPU, and its rows are valid and sorted (as they are
- * if the library made A). */
+/* Sets *good to whether A is stored on a GPU, and its rows are valid and sorted
+ * (as they are if the library made A). */
 static sps_status examine_there(const sps_operator *op, const sps_csr *A,
                                 bool *good)
 {
@@ -222,8 +222,8 @@ fail:
     return st;
 }
 
-/* For smaller matrices the driver is not asked how much memory is free, unless
- * there is a limit. */
+/* Matrices of fewer bytes are assumed to fit without asking the driver how much
+ * memory is free, unless max_device_bytes is set. */
 static const size_t SMALL = (size_t)64 << 20;
 
 sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A)
@@ -241,9 +241,9 @@ sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A)
     SPS_TRY(ctx->backend->memory(ctx, &unused, &total));
     op->local.far = bytes + blocks > unused;
     if (op->local.far)
-        spsi_note(ctx, "the matrix, %zu bytes, stays in host memory: of the "
-                  "GPU's %zu are free, and blocks of %d columns need %zu of "
-                  "them", bytes, unused, op->width, blocks);
+        spsi_note(ctx, "the matrix, %zu bytes, stays in host memory: %zu bytes "
+                  "of GPU memory are free, and blocks of %d columns need %zu "
+                  "of them", bytes, unused, op->width, blocks);
 fail:
     return st;
 }

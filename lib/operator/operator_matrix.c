@@ -96,8 +96,8 @@ static void widen(void *data, int64_t first, int64_t last)
         j->wide[p] = spsi_csr_value(j->A, p);
 }
 
-/* *same becomes A, with its values as doubles if `wide`; these are in *own, to
- * be freed. */
+/* Sets *same to A, with its values converted to doubles if `wide`; then *own is
+ * the array of these, which the caller frees. */
 static sps_status as_doubles(sps_context *ctx, const sps_csr *A, bool wide,
                              sps_csr *same, double **own)
 {

@@ -32,8 +32,9 @@ static sps_status check_row(sps_context *ctx, const sps_csr *A, int64_t i)
                     (long long)A->whole - 1);
         SPS_REQUIRE(ctx, p == A->rowptr[i] || A->global[p] > A->global[p - 1],
                     SPS_EMATRIX, "row %lld: columns %lld and %lld do not "
-                    "ascend; own rows of a whole must be sorted, without "
-                    "duplicates", row, (long long)A->global[p - 1],
+                    "ascend; the rows of a matrix over several processes must "
+                    "be sorted, without duplicates", row,
+                    (long long)A->global[p - 1],
                     (long long)A->global[p]);
     }
 fail:
@@ -45,8 +46,8 @@ static sps_status check_rows(sps_context *ctx, const sps_csr *A)
     sps_status st;
 
     SPS_TRY(spsi_abi_csr_struct(ctx, "sps_operator_csr", A));
-    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EUNFIT, "rows of a whole must "
-                "be in host memory");
+    SPS_REQUIRE(ctx, A->place == SPS_HOST, SPS_EUNFIT, "the rows of a matrix "
+                "over several processes must be in host memory");
     SPS_REQUIRE(ctx, !(A->props & SPS_INTERLEAVED), SPS_EUNFIT, "a complex "
                 "matrix cannot be distributed over processes");
     SPS_REQUIRE(ctx, A->ncol == A->whole, SPS_EUNFIT, "the matrix is %lld x "
@@ -229,8 +230,8 @@ static void displace(sps_context *ctx, const int32_t *from, int64_t count,
         ctx->backend->release(ctx, at, (size_t)count * sizeof *at);
 }
 
-/* Returns the predicted seconds of a product of own rows: two blocks, and 12
- * bytes an entry. */
+/* Returns the predicted seconds of a product of own rows, from the memory
+ * traffic of two blocks and of 12 bytes for each entry. */
 static double product_seconds(const sps_ranks *r, int width)
 {
     const double bytes = 16.0 * (double)r->A->nrow * width +
@@ -328,8 +329,8 @@ fail:
     return st;
 }
 
-/* For a single process: all rows, with 32-bit columns, in a csr that belongs to
- * the operator. */
+/* Creates the operator of a single process: all rows are copied, with 32-bit
+ * columns, to a csr that belongs to the operator. */
 static sps_status create_alone(sps_context *ctx, sps_csr *A, int width,
                                const sps_options *opt, sps_operator **op_p)
 {

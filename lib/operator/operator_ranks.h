@@ -2,10 +2,10 @@
 /* operator_ranks.h - an operator of a csr whose rows are spread over processes:
  * each has its own rows, with global columns (sps_csr_wrap_rows).
  *
- * Rows are cut, not columns.  A row without ghosts is an interior row, and
- * computed while the ghosts fly; one with ghosts is a boundary row, computed
- * afterwards as a whole from the operand of halo.h.  Both keep the ascending
- * order of global columns, and so the order of their sums.
+ * A row without ghosts is an interior row, computed while the ghosts are sent;
+ * a row with ghosts is a boundary row, computed afterwards as a whole from the
+ * operand of halo.h.  No row is divided: its columns keep their ascending
+ * global order, and so the order of its sum.
  *
  *   interior   n x n, boundary rows empty
  *   boundary   only boundary rows; a column for each row of the operand
@@ -25,18 +25,21 @@ extern "C" {
 
 struct sps_ranks {
     const sps_csr *A;         /* the caller's csr, for its pattern */
-    sps_halo *halo;
-    int64_t rows, touched;
+    sps_halo *halo;           /* rows needed from and by other processes */
+    int64_t rows, touched;    /* elements of `row` and of `touch` */
     int32_t *row;             /* boundary rows, ascending */
-    int32_t *touch;           /* own rows that they use, ascending */
-    struct sps_ranks_at {     /* copies in the blocks' memory */
+    int32_t *touch;           /* own rows that boundary rows use, ascending */
+    struct sps_ranks_at {     /* copies of row, touch and halo->send in the
+                                 blocks' memory */
         int32_t *row, *touch, *send;
     } at;
-    sps_csr *inner, *edge, *diagonal;
+    sps_csr *inner, *edge, *diagonal;    /* matrices of the operators below */
     sps_operator *interior, *boundary, *own;
-    sps_block *packed, *operand;
-    sps_block *result[4];     /* of boundary rows; several for epilogues and
-                                 for products in twice the working precision */
+    sps_block *packed, *operand;    /* rows to be sent; operand of the boundary
+                                       rows (halo.h) */
+    sps_block *result[4];     /* products of boundary rows; several for
+                                 epilogues and for products in twice the
+                                 working precision */
 };
 
 /* sps_operator_csr for the own rows of a distributed matrix; collective.  A
@@ -48,17 +51,20 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p);
  * Collective. */
 sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
                             const sps_block *X, double beta, sps_block *Y);
-/* As spsi_operator_apply_fused, with fast kernels.  Collective. */
+/* Computes Y = D (alpha A X + gamma W) + beta Y + delta X with fast kernels
+ * (spsi_operator_apply_fused).  Collective. */
 sps_status spsi_ranks_fused(const sps_operator *op, double alpha,
                             const sps_block *X, double beta, sps_block *Y,
                             const sps_epilogue *e, sps_block *room);
-/* As spsi_operator_twofold.  Collective. */
+/* Computes H + L = W + V + A X diag(c) in twice the working precision
+ * (spsi_operator_twofold).  Collective. */
 sps_status spsi_ranks_twofold(const sps_operator *op,
                               const sps_twofold_args *args);
 /* *own_p becomes the diagonal block of this process, own rows and own columns,
  * as an operator that belongs to op. */
 sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);
-/* As sps_operator_set_values: nnz values in host memory in the order of A. */
+/* Sets new values of the own rows: nnz values in host memory, in the order of
+ * the caller's csr. */
 sps_status spsi_ranks_set_values(sps_operator *op, const void *val);
 /* ranks_symmetric.c: sps_csr_symmetric for the distributed matrix;
  * collective. */

@@ -91,7 +91,7 @@ fail:
 
 /* ------------------------------------------------------------ a whole csr */
 
-enum { PORTION = 4 << 20 };      /* entries */
+enum { PORTION = 4 << 20 };      /* entries computed at a time */
 
 static sps_status fill_csr(sps_context *ctx, const sps_row_source *source,
                            const rows_job *j, sps_csr *A)
@@ -141,7 +141,8 @@ fail:
 
 /* --------------------------------------------------------------- streamed */
 
-/* The product as the callback that an operator without a csr has. */
+/* Computes the product by the streamed panels: the callback (sps_apply_fn) of
+ * the operator. */
 static int apply_panels(double alpha, const double *x, int64_t ldx, double beta,
                         double *y, int64_t ldy, int64_t n, int k, void *stream,
                         void *data)

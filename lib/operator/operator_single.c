@@ -98,8 +98,8 @@ static sps_block as_block(sps_context *ctx, const void *numbers,
                         .data = (void *)(uintptr_t)data, .width = k };
 }
 
-/* to = from for elements first .. first + n k - 1; *largest becomes the maximum
- * of itself and their largest magnitude. */
+/* Rounds elements first .. first + n k - 1 of `from` to `to`; *largest becomes
+ * the maximum of itself and their largest magnitude. */
 static sps_status round_part(sps_context *ctx, const double *from, float *to,
                              int64_t first, int64_t n, int k, double *largest)
 {
@@ -135,7 +135,8 @@ fail:
     return st;
 }
 
-/* Copies the values of A, rounded unless they are floats already. */
+/* Copies the values of A, in device memory, to `to`, rounded to floats unless
+ * they are floats already. */
 static sps_status take_there(const sps_csr *A, sps_context *ctx, void *to)
 {
     if (A->dtype == SPS_F64) return round_there(ctx, A->val, to, A->nnz);
@@ -149,8 +150,8 @@ static sps_status take_local(sps_operator *op, const sps_csr *A)
     return take_there(A, op->ctx, (void *)(uintptr_t)op->local.val);
 }
 
-/* For an A in device memory: the values of the operator are stored there too,
- * as dtype. */
+/* Creates an operator with the values of A, which is in device memory; its
+ * values are stored there too, as dtype. */
 static sps_status copy_there(sps_context *ctx, const sps_csr *A,
                              sps_dtype dtype, int width, sps_dtype blocks,
                              const sps_options *opt, bool inner,
@@ -182,8 +183,8 @@ fail:
 
 /* ----------------------------------------------------------------- operators */
 
-/* The operator has values of its own, of type dtype, in the memory of A's.  An A
- * in host memory whose values are kept as doubles has doubles. */
+/* Creates an operator with a copy of the values of A as dtype, in the memory of
+ * A.  If A is in host memory and dtype is SPS_F64, A has doubles itself. */
 static sps_status valued(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
                          int width, sps_dtype blocks, const sps_options *opt,
                          bool inner, sps_operator **op_p)
@@ -241,7 +242,8 @@ fail:
     return st;
 }
 
-/* Sets the values to those of S, which has the pattern of A. */
+/* Sets op->A to a copy in host memory of S, which has the pattern of A, with
+ * values rounded to floats. */
 static sps_status values_on_host(const sps_csr *S, sps_operator *op)
 {
     void *val = NULL;

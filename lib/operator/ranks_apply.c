@@ -8,8 +8,8 @@
 
 /* ----------------------------------------------------------------- products */
 
-/* A view for k columns of the memory of a block, with the ld that the library
- * would choose for k: so messages are no longer than necessary. */
+/* Returns a block of k columns in the memory of `whole`, with the ld that the
+ * library would choose for k, so that messages are no longer than necessary. */
 static sps_block fit(const sps_block *whole, int k)
 {
     sps_block X = *whole;
@@ -46,8 +46,8 @@ fail:
     return st;
 }
 
-/* With across_ranks plain kernels, which sum a row in the same order whatever
- * rows are beside it. */
+/* Y = alpha A X + beta Y.  With across_ranks it is computed by plain kernels,
+ * which sum a row in the same order whatever rows are beside it. */
 static sps_status times(const sps_operator *A, bool plain, double alpha,
                         const sps_block *X, double beta, sps_block *Y)
 {
@@ -106,9 +106,9 @@ sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
 
 /* ---------------------------------------------------------------- epilogues */
 
-/* Saves what the epilogue adds of Y and X to boundary rows, *beta times the
- * result: their rows of Y, and those of X, which differ from the rows of the
- * operand. */
+/* Saves in *edge what beta Y and delta X add to the boundary rows: their rows
+ * of Y, still to be multiplied by *beta, which becomes 1 if rows of X are
+ * added.  (Boundary rows of X are not in the operand.) */
 static sps_status take_addend(const sps_ranks *r, const sps_block *X,
                               const sps_block *Y, double delta, double *beta,
                               sps_block *edge, sps_block *room)

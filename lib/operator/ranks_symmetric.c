@@ -18,9 +18,10 @@ typedef struct original {
 typedef struct trade {
     sps_context *ctx;
     const sps_ranks *r;
-    int64_t *sent, *got;      /* for each neighbour: where its entries begin */
-    original *out, *in;
-    sps_message *messages;    /* half of them to be sent */
+    int64_t *sent, *got;      /* for each neighbour: where its entries begin in
+                                 `out` and in `in` */
+    original *out, *in;       /* entries sent, and received */
+    sps_message *messages;    /* the first half is sent, the other received */
 } trade;
 
 static double entry(const sps_csr *A, int64_t i, int32_t j)

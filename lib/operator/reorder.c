@@ -108,14 +108,14 @@ fail:
 static bool worth_a_try(sps_context *ctx, const sps_features *f)
 {
     if (f->nrow < FEW)
-        spsi_note(ctx, "reorder: the order is kept, since there are fewer "
-                  "than %d rows", FEW);
+        spsi_note(ctx, "reorder: the original order is kept, since there are "
+                  "fewer than %d rows", FEW);
     else if (f->bandwidth <= f->nrow / 4)
-        spsi_note(ctx, "reorder: the order is kept, since the bandwidth is "
-                  "within a quarter of the rows");
+        spsi_note(ctx, "reorder: the original order is kept, since the "
+                  "bandwidth is at most a quarter of the number of rows");
     else if ((double)f->max_length > HUB * f->mean_length)
-        spsi_note(ctx, "reorder: the order is kept, since a row has more than "
-                  "%d times the mean of entries", HUB);
+        spsi_note(ctx, "reorder: the original order is kept, since a row has "
+                  "more than %d times the mean number of entries", HUB);
     else
         return true;
     return false;
@@ -136,8 +136,9 @@ static void note_kept(const sps_operator *op, const sps_features *after,
 {
     spsi_note(op->ctx, "reorder: RCM would bring the bandwidth from %lld to "
               "%lld and distinct columns from %.2f to %.2f of the entries in "
-              "64 rows; products of %d columns are predicted %.2f times as "
-              "fast, so the order is kept", (long long)op->f.bandwidth,
+              "64 rows; products of %d columns are predicted to be only %.2f "
+              "times as fast, so the original order is kept",
+              (long long)op->f.bandwidth,
               (long long)after->bandwidth, op->f.distinct64,
               after->distinct64, op->width, gain);
 }
@@ -155,8 +156,9 @@ static sps_status note_reordered(const sps_operator *op, const char *name,
     SPS_TRY(spsi_measure_plan(op->ctx, inner->A, inner->block, &now));
     spsi_note(op->ctx, "reorder: %s brings the bandwidth from %lld to %lld "
               "and distinct columns from %.2f to %.2f of the entries in 64 "
-              "rows; products of %d columns are predicted %.2f times as "
-              "fast, measured %.2f", name, (long long)op->f.bandwidth,
+              "rows; products of %d columns are %.2f times as fast by "
+              "prediction, %.2f by measurement", name,
+              (long long)op->f.bandwidth,
               (long long)after->bandwidth, op->f.distinct64,
               after->distinct64, op->width, gain, before / now);
 fail:

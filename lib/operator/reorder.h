@@ -13,8 +13,8 @@ extern "C" {
 typedef struct sps_reordering {
     sps_csr *A, *P, *T;       /* P A P', P, P' */
     int64_t *entry;           /* entry p of A is entry[p] of the original */
-    sps_operator *inner;      /* over A */
-    sps_operator *forth, *back;   /* over P and P' */
+    sps_operator *inner;      /* operator of P A P' */
+    sps_operator *forth, *back;   /* operators of P and of P' */
     void *val;                /* scratch for new values */
 } sps_reordering;
 

@@ -13,8 +13,9 @@ static sps_status keep_low(const sps_block *V, sps_block *L)
     return V ? spsi_copy(V, L) : spsi_fill(L, 0.0);
 }
 
-/* In doubles: H = W + A X diag(c), plus V if L is NULL; otherwise L = V.  If c
- * is NULL, all c_j are -1.  A X is formed in `room`, or in H if W is NULL. */
+/* Computes in double precision, for a callback: H = W + A X diag(c), plus V if
+ * L is NULL; otherwise L = V.  If c is NULL, all c_j are -1.  A X is formed in
+ * `room`, or in H if W is NULL. */
 static sps_status by_call(const sps_operator *op, const sps_twofold_args *g,
                           sps_block *room)
 {

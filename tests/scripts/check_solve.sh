@@ -322,7 +322,7 @@ expect 2 "omit -which largest" -A $p2 -eigs 2 -sigma 1 -which largest
 printf '%%%%MatrixMarket matrix coordinate complex hermitian
 4 4 1\n1 1 1 0\n' >"$tmp/complex.mtx"
 expect 2 "is complex" -A "$tmp/held.mtx" -eigs 1 -M "$tmp/complex.mtx"
-expect 2 "as many as unknowns: 4" -A "$tmp/held.mtx" -eigs 5
+expect 2 "as many as unknowns, 4" -A "$tmp/held.mtx" -eigs 5
 expect 2 "lobpcg finds eigenvalues" -A $p2 -eigs 2 -solver cg
 expect 2 "applies to A X = B only" -A $p2 -eigs 2 -reorder rcm
 expect 2 "omit -nullspace constant" -A $p2 -nullspace constant \

@@ -195,7 +195,7 @@ START_TEST(an_order_that_is_not_taken_is_told)
     ck_assert(fixture_noted(ctx, "this solver uses the original order"));
     sps_solver_destroy(&s);
     OK(ctx, sps_solver_create_eigen(op, NULL, NULL, 2, &opt, &s));
-    ck_assert(fixture_noted(ctx, "the order is kept for eigenvalues"));
+    ck_assert(fixture_noted(ctx, "the original order is kept for eigenvalues"));
     sps_solver_destroy(&s);
     sps_precond_destroy(&M);
     sps_operator_destroy(&op);
@@ -229,8 +229,8 @@ START_TEST(auto_reorders_where_a_gain_is_predicted)
         try_reordered(ctx, "cg", "auto", NULL, A, &worst);
         ck_assert_msg(worst < 1e-9, "%g", worst);
         ck_assert(fixture_noted(ctx, "times as fast"));
-        ck_assert(fixture_noted(ctx, "the order is kept") == !shuffle);
-        ck_assert(fixture_noted(ctx, "times as fast, measured") == shuffle);
+        ck_assert(fixture_noted(ctx, "the original order is kept") == !shuffle);
+        ck_assert(fixture_noted(ctx, "by measurement") == shuffle);
         sps_csr_destroy(ctx, &A);
         if (!shuffle) sps_context_destroy(&ctx), ctx = runner_context();
     }
@@ -242,7 +242,7 @@ END_TEST
 START_TEST(auto_says_why_it_does_not_try)
 {
     static const struct { int64_t n; const char *why; } grid[] = {
-        { 4900, "since the bandwidth is within a quarter" },
+        { 4900, "bandwidth is at most a quarter" },
         { 400, "since there are fewer than 4096 rows" },
     };
 
