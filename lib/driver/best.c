@@ -50,8 +50,8 @@ static bool fits(const sps_linear *s, int p, double norm_x)
     return isfinite(norm_x / s->rhs.scale[s->at.column[p]]);
 }
 
-/* Finite residuals do not guarantee that X is finite: A may have no entry for
- * an unknown. */
+/* X must be tested itself, because finite residuals do not guarantee that X is
+ * finite: A may have no entry for an unknown. */
 sps_status spsi_best_fits(sps_linear *s, const sps_block *X, bool *fit)
 {
     double *norm_x = s->scratch.numbers + s->columns;
@@ -65,7 +65,7 @@ fail:
     return st;
 }
 
-/* best(:, to[i]) = X(:, from[i]) for i < count. */
+/* Stores columns of X: best.block(:, to[i]) = X(:, from[i]) for i < count. */
 static sps_status copy_columns(sps_linear *s, const sps_block *X,
                                const int *from, const int *to, int count)
 {

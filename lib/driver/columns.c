@@ -48,10 +48,10 @@ static sps_status clear_columns(sps_linear *s, sps_block *X)
             spsi_note(s->ctx, "right-hand side %d is not finite; x = 0 is "
                       "returned for it", j + 1);
         else if (bad_x)
-            spsi_note(s->ctx, "the guess of column %d is %s; zero was used",
-                      j + 1, isfinite(norm_x[j])
-                      ? "beyond the range of doubles in units of its "
-                        "right-hand side" : "not finite");
+            spsi_note(s->ctx, "the initial guess in column %d %s; zero was "
+                      "used", j + 1, isfinite(norm_x[j])
+                      ? "exceeds the range of doubles when it is scaled like "
+                        "its right-hand side" : "is not finite");
         if (bad_b || bad_x || s->rhs.norm[j] == 0) {
             SPS_TRY(spsi_columns_zero(X, j));
             norm_x[j] = 0;
@@ -128,7 +128,7 @@ fail:
 
 /* ---------------------------------------------------------------- residuals */
 
-/* R = the active columns of b, scaled. */
+/* Sets R to the active columns of B, scaled. */
 static sps_status take_rhs(sps_linear *s, sps_block *R)
 {
     sps_status st = SPS_OK;
@@ -224,7 +224,8 @@ fail:
     return st;
 }
 
-/* The same for the arrays indexed by position. */
+/* Reorders the arrays indexed by position: element p becomes the one of
+ * position from[p]. */
 static void reorder_arrays(sps_linear *s, const int *from)
 {
     int *column = s->at.order + s->columns;
@@ -343,9 +344,9 @@ void spsi_columns_widen(sps_linear *s)
 
 /* ------------------------------------------------------------------ closing */
 
-/* Called after a callback failed in the middle of a step: resnorm, with the gap
- * to the true residual added, belongs to X if the method can still bring X up
- * to date; otherwise it becomes infinite. */
+/* Called after a callback failed in the middle of a step.  If the method can
+ * still bring X up to date, the gap to the true residual is added to resnorm;
+ * otherwise resnorm becomes infinite, since X has another residual. */
 static void restore_norms(sps_linear *s)
 {
     bool behind = spsi_linear_flush(s) != SPS_OK;

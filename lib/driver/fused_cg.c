@@ -167,7 +167,7 @@ static const double *row_of(const sps_fused_cg *w, int taken)
     return w->host.seen + STATE + taken % SPS_FUSED_QUEUE * w->most;
 }
 
-/* Sets the shapes of the next step. */
+/* Sets the numbers of columns of the next step; P has r columns. */
 static void shape(sps_fused_cg *w, const sps_fused_cg_task *t, int r)
 {
     w->r = r;
@@ -184,7 +184,7 @@ static sps_small small_of(const sps_fused_cg *w, double *v, int rows, int cols)
                         .max_cols = cols, .v = v };
 }
 
-/* to = the sum of `from` over the processes, queued on a GPU. */
+/* Queues to = the sum of `from` over the processes, on a GPU by its wire. */
 static sps_status sum(const sps_fused_cg *w, const double *from, double *to,
                       int count)
 {
@@ -417,8 +417,9 @@ static sps_status resume(sps_fused_cg *w)
     return w->ctx->backend->upload(w->ctx, w->state, &state, sizeof state);
 }
 
-/* Downloads the state: *taken more steps were completed; their norms are
- * copied, and recorded by spsi_best_record. */
+/* Downloads the state.  *taken becomes the number of steps completed since the
+ * last call; their norms are copied to `norms` and recorded by
+ * spsi_best_record. */
 static sps_status collect(sps_fused_cg *w, const sps_fused_cg_task *t,
                           double *norms, int *taken, sps_fused_cg_state *state)
 {
@@ -447,8 +448,8 @@ fail:
     return st;
 }
 
-/* After a step that stopped before it replaced best iterates in X: stores
- * these, and completes the step.  r is the number of columns of its P. */
+/* Called after a step that stopped before it replaced best iterates in X:
+ * stores these, and completes the step.  Its P has r columns. */
 static sps_status complete_step(sps_fused_cg *w, const sps_fused_cg_task *t,
                                 int r, const sps_fused_cg_state *stopped)
 {

@@ -13,7 +13,8 @@
 #define POSITIVE 0.5
 /* Fraction of the time that is left which the Lanczos steps may use. */
 #define SHARE 0.1
-#define GAP 9
+#define GAP 9                /* a larger ratio of the two smallest Ritz
+                                values indicates a gap (hardness.h) */
 #define MANY 2000            /* smallest number of rows for each column */
 enum { MOST_ROWS = 6 };       /* largest number of rows of a node */
 

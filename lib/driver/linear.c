@@ -44,7 +44,7 @@ static sps_status check_symmetry(sps_linear *s)
                 "it SPS_SYMMETRIC", s->method.type->name);
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
                 "the matrix is not %s: it differs from its %stranspose by up "
-                "to %.3g; %s needs that, solver auto chooses a method that "
+                "to %.3g; %s needs that; solver auto chooses a method that "
                 "does not",
                 complex ? "Hermitian" : "symmetric",
                 complex ? "conjugate " : "", difference, s->method.type->name);
@@ -103,8 +103,9 @@ static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
                 s->method.type->name);
     if (s->opt.nullspace_basis || (strcmp(null, "auto") &&
                                    strcmp(null, "none")))
-        spsi_note(s->ctx, "%s: no null space is projected away: it finds the "
-                  "solution of least norm without", s->method.type->name);
+        spsi_note(s->ctx, "%s: option nullspace has no effect, since this "
+                  "method finds the solution of least norm",
+                  s->method.type->name);
     if (!symmetric)
         SPS_TRY(spsi_operator_transposed(s->A, &s->opt, s->columns,
                                          &s->made.own_T));
@@ -358,7 +359,8 @@ void spsi_linear_note_single(const sps_linear *s, const sps_block *V)
                   (double)spsi_block_bytes(V) / 1e6);
 }
 
-/* A preconditioner whose update did not finish is discarded. */
+/* Updates the preconditioner for new values of A.  One whose update did not
+ * finish within the time limit is replaced by a cheap one. */
 static sps_status update_precond(sps_linear *s)
 {
     const double before = spsi_deadline_begin(s->ctx, s->opt.max_seconds);

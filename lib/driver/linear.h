@@ -120,7 +120,7 @@ typedef struct sps_linear_args {
  * solve begins. */
 typedef struct sps_linear_method {
     const sps_linear_type *type, *fallback, *chosen;
-    void *data, *fallback_data;   /* their structs */
+    void *data, *fallback_data;   /* structs of `type` and of `fallback` */
     bool single;              /* by option precision; cleared by setup if
                                  single precision is not supported */
     bool floats;              /* start stores the basis in single precision;
@@ -134,7 +134,8 @@ typedef struct sps_linear_rhs {
     const sps_block *B;       /* B of the solve: `own`, or projected */
     sps_block *projected;     /* B without its component in the null space,
                                  scaled; or NULL */
-    double *scale;            /* powers of two */
+    double *scale;            /* powers of two: column j of the solve is
+                                 scale[j] times that of the caller */
     /* Norms, all scaled: of P b, of b - P b (the component in the null space),
      * and of the caller's b. */
     double *norm, *outside, *norm_own;
@@ -147,7 +148,8 @@ typedef struct sps_linear_rhs {
 /* columns.c: the active right-hand sides.  Arrays are indexed by position. */
 typedef struct sps_linear_columns {
     int *column;              /* number of the right-hand side */
-    bool *done;
+    bool *done;               /* whether the column is below its threshold, or
+                                 is not iterated on */
     int *order;               /* 3 k, scratch memory for permutations */
     int few_since;            /* first iteration since which only few columns
                                  have been open (columns.h), or -1 */
@@ -155,12 +157,13 @@ typedef struct sps_linear_columns {
 
 /* best.c: the best iterate of each right-hand side. */
 typedef struct sps_linear_best {
-    sps_block *block;
-    /* Residual norms, scaled.  norm: of the iterate stored in `block`.
-     * checked: the lowest true one that check_all has seen.  least: the lowest
-     * of the iteration so far, with gap added.  gap: the true norm minus that
-     * of the recurrence at the last check, >= 0.  peak: the largest of the
-     * recurrence since that check. */
+    sps_block *block;         /* the stored iterates, by right-hand side */
+    /* Scaled residual norms of each right-hand side.  norm: that of the iterate
+     * stored in `block`.  checked: the lowest true norm that check_all has
+     * computed.  least: the lowest norm of the iteration so far, with gap
+     * added.  gap: the true norm minus that of the recurrence at the last
+     * check, >= 0.  peak: the largest norm of the recurrence since that
+     * check. */
     double *norm, *checked, *least, *gap, *peak;
     bool *due;                /* by position, set by spsi_best_due: whether X
                                  is better than the stored iterate */
@@ -189,8 +192,8 @@ typedef struct sps_linear_course {
                                  first start, for a csr whose ||A|| was
                                  estimated and is therefore finite */
     const char *event;        /* for the monitor; static text */
-    double started;
-    int64_t applies_A, applies_M;
+    double started;           /* time at which the solve began */
+    int64_t applies_A, applies_M;   /* number of products so far */
 } sps_linear_course;
 
 /* verdict.c: arrays of the result, indexed by right-hand side. */
@@ -216,7 +219,7 @@ typedef struct sps_linear_made {
 
 typedef struct sps_linear_scratch {
     sps_block *residual;      /* the memory of R */
-    double *numbers;          /* 2 k */
+    double *numbers;          /* 2 k doubles, scratch memory */
 } sps_linear_scratch;
 
 struct sps_linear {
@@ -285,7 +288,7 @@ sps_status spsi_linear_refresh(sps_linear *s);
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V);
 /* Y = A X; the product is counted and timed. */
 sps_status spsi_linear_apply(sps_linear *s, const sps_block *X, sps_block *Y);
-/* The same for an X of floats; *served: whether the kernel can do that. */
+/* Y = A X for an X of floats; *served: whether the kernel can do that. */
 sps_status spsi_linear_apply_single(sps_linear *s, const sps_block *X,
                                     sps_block *Y, bool *served);
 /* Y = A'X; the product is counted and timed. */

@@ -48,11 +48,11 @@ static sps_status from_components(const sps_operator *A, const char *kind,
         SPS_TRY(spsi_components_find(A->ctx, A->A, 0, true, &all));
         SPS_REQUIRE(A->ctx, found == all->count, SPS_EUNFIT,
                     "nullspace %s: only %lld of %lld connected components have "
-                    "zero row and column sums", kind, (long long)found,
-                    (long long)all->count);
+                    "zero row and column sums, as this needs", kind,
+                    (long long)found, (long long)all->count);
         SPS_REQUIRE(A->ctx, strcmp(kind, "constant") || found <= 1, SPS_EUNFIT,
                     "nullspace constant: the matrix has %lld connected "
-                    "components; use components", (long long)found);
+                    "components; use nullspace components", (long long)found);
     }
     N->dimension = found;
     if (found)

@@ -36,8 +36,8 @@ sps_status spsi_precond_new(sps_context *ctx, const sps_precond_type *type,
     return SPS_OK;
 }
 
-/* With several processes, if M belongs to this process only: makes sums those
- * of this process. */
+/* If each process has an M of its own, begins work in which sums are those of
+ * this process only.  Returns the communicator for spsi_comm_back. */
 static sps_comm *apart(const sps_precond *M)
 {
     return M->type->ranks == SPS_RANKS_OWN ? spsi_comm_apart(M->ctx)
@@ -109,8 +109,9 @@ static sps_status build_named(const sps_operator *A, int width,
     M->columns = columns;
     M->single = spsi_options_single(opt, "single_precond");
     if (!type->floats && !strcmp(opt->precision, "single_precond"))
-        spsi_note(A->ctx, "%s: values in double precision, since it does not "
-                  "support single precision", type->name);
+        spsi_note(A->ctx, "preconditioner %s: its values are in double "
+                  "precision, since it does not support single precision",
+                  type->name);
     M->seconds = opt->max_seconds;
     SPS_TRY(fetch(type, A));
     SPS_TRY(within_limit(M, opt));
@@ -295,7 +296,8 @@ sps_status sps_precond_user(sps_context *ctx, int64_t n, sps_apply_fn apply,
 
     if (!ctx || !apply || !M_p)
         return spsi_fail(ctx, SPS_EINVAL, "ctx, apply or M_p is NULL");
-    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "%lld rows", (long long)n);
+    SPS_REQUIRE(ctx, n >= 0, SPS_EINVAL, "sps_precond_user: n is %lld; the "
+                "number of rows must not be negative", (long long)n);
     SPS_TRY(spsi_precond_new(ctx, &user_type, n, &M));
     M->user = apply;
     M->user_data = data;
@@ -333,7 +335,8 @@ sps_status sps_precond_apply(const sps_precond *M, const sps_block *R,
                 "%lld rows", (long long)R->n, R->k, (long long)Z->n, Z->k,
                 (long long)M->n);
     SPS_REQUIRE(M->ctx, M->type == &user_type || R->k <= M->width, SPS_ESHAPE,
-                "blocks of %d columns; this preconditioner was made for %d",
+                "the blocks have %d columns; this preconditioner was made for "
+                "at most %d",
                 R->k, M->width);
     SPS_REQUIRE(M->ctx, !spsi_blocks_overlap(R, Z), SPS_EINVAL,
                 "Z and R share memory");

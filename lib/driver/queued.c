@@ -64,7 +64,8 @@ static sps_status queue_iterations(sps_linear *s)
     h->taken = h->seen = 0;
     SPS_TRY(s->method.type->queue(s, s->method.data, &count, &h->taken,
                                   h->norms));
-    if (many) return st; /* clocks differ, and strides must not */
+    if (many) return st; /* the stride must be equal on all processes, but
+                            their clocks differ */
     if (h->taken < count) h->stride = 1;
     else if (spsi_now() - began < soon) h->stride *= 2;
     if (h->stride > s->opt.check_every) h->stride = s->opt.check_every;

@@ -2,7 +2,7 @@
 /* rhs.c - the right-hand sides: scaling and norms, their component in the null
  * space, and the thresholds that follow from both.
  *
- * Column j is scaled, b_j' = d_j b_j, where d_j is the power of two that brings
+ * Column j is scaled to d_j b_j, where d_j is the power of two that brings
  * ||b_j|| near 1.  Norms are those of scaled columns, so that none overflows or
  * underflows as long as the entries are finite doubles.
  *

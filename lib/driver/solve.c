@@ -143,7 +143,7 @@ static sps_status check_all(sps_linear *s, int *open)
     if (s->T) SPS_TRY(spsi_least_normal(s, &s->X, NULL, &s->R, s->normal));
     for (int p = 0; p < s->k; p++) {
         s->resnorm[p] = true_norm[p];
-        s->best.gap[s->at.column[p]] = 0;   /* from here on */
+        s->best.gap[s->at.column[p]] = 0;   /* R is the true residual now */
     }
     SPS_TRY(spsi_columns_thresholds(s));
     measure_gain(s);
@@ -177,9 +177,10 @@ fail:
     return st;
 }
 
-/* Compares the residuals every true_residual_every iterations.  *replace: in
- * some open column the true residual is above the threshold and above 10 times
- * that of the recurrence, so that it must replace it. */
+/* Compares the residual of the recurrence with the true one, once in
+ * true_residual_every iterations.  *replace: whether in some open column the
+ * true residual is above the threshold and above 10 times that of the
+ * recurrence, which it must then replace. */
 static sps_status compare(sps_linear *s, int *replace)
 {
     sps_status st = SPS_OK;
@@ -348,7 +349,8 @@ static sps_status iterate(sps_linear *s, double *best, int *since)
     SPS_TRY(spsi_linear_advance(s));
     if (s->width > 0 && s->width < s->course.min_width)
         s->course.min_width = s->width;
-    /* A step with an incomplete application of M has no reason of its own. */
+    /* sps_cancel may have made the application of M incomplete, and only that
+     * the step stop. */
     if (s->stop < 0 && spsi_agreed_cancel(s->ctx))
         s->stop = SPS_STOP_INTERRUPTED;
     if (doubtful(s)) {
@@ -410,7 +412,8 @@ static sps_status fall_back(sps_linear *s)
     if (from_guess) SPS_TRY(spsi_columns_guess(s));
     swap_method(s);
     if (s->course.iteration > 0 || s->stop == SPS_STOP_NOT_FINITE)
-        spsi_note(s->ctx, "%s stopped (%s) after %d iterations; %s with %s",
+        spsi_note(s->ctx, "method %s stopped (%s) after %d iterations; %s with "
+                  "method %s",
                   s->method.fallback->name, sps_stop_string(s->stop),
                   s->course.iteration,
                   from_guess ? "restarted from the guess" : "continued",
@@ -424,8 +427,8 @@ fail:
     return st;
 }
 
-/* The first check has stored X as the best iterate so far; open columns begin
- * at zero, and gains count from there. */
+/* Restarts the open columns from zero, and measures gains from there.  The
+ * first check has stored X as the best iterate so far. */
 static sps_status begin_afresh(sps_linear *s, int *open)
 {
     sps_status st = SPS_OK;

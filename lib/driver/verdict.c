@@ -12,7 +12,7 @@
 /* Norms indexed by right-hand side, scaled. */
 typedef struct norms {
     double r[SPS_BLOCK_MAX];        /* b - A x */
-    double x[SPS_BLOCK_MAX];
+    double x[SPS_BLOCK_MAX];        /* x */
     double range[SPS_BLOCK_MAX];    /* P b - A x where b is inconsistent */
     double normal[SPS_BLOCK_MAX];   /* A (b - A x), where it was computed;
                                        S'r for a method of least squares */
@@ -48,8 +48,8 @@ static sps_status scaled_norms(const sps_linear *s, const sps_block *R,
     return st;
 }
 
-/* v->range = ||P b - A x|| for each column if some b is inconsistent, else
- * v->r. */
+/* Computes v->range: ||P b - A x|| of each column if some b is inconsistent,
+ * otherwise a copy of v->r. */
 static sps_status measure_range(sps_linear *s, const sps_block *X, norms *v)
 {
     sps_block *R = s->scratch.residual, Y, room;

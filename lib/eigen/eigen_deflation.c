@@ -72,8 +72,8 @@ static sps_status count_given(sps_deflation *d)
     d->nulls = d->null ? (int)d->null->dimension : 0;
     d->means = d->null && d->null->components && !p->M;
     SPS_REQUIRE(p->ctx, d->means || d->nulls <= MOST_COMPONENTS, SPS_EUNFIT,
-                "a null space of %d vectors beside a mass matrix; %d are "
-                "possible", d->nulls, MOST_COMPONENTS);
+                "the null space has %d vectors; with a mass matrix at most %d "
+                "are possible", d->nulls, MOST_COMPONENTS);
     d->columns = d->means ? 0 : d->nulls;
     if (Y)
         SPS_REQUIRE(p->ctx, Y->ctx == p->ctx && Y->n == p->n, SPS_ESHAPE,
@@ -97,8 +97,8 @@ sps_status spsi_deflation_gather(sps_deflation *d, const sps_options *opt)
     SPS_TRY(count_given(d));
     width = d->given + d->pairs;
     SPS_REQUIRE(p->ctx, width <= SPS_BLOCK_MAX, SPS_EINVAL,
-                "%d pairs, null vectors and constraints; %d are possible",
-                width, SPS_BLOCK_MAX);
+                "%d pairs, null vectors and constraints together; at most %d "
+                "are possible", width, SPS_BLOCK_MAX);
     SPS_TRY(spsi_own_block(p->own, p->n, width, &d->fixed));
     if (p->M) SPS_TRY(spsi_own_block(p->own, p->n, width, &d->dual));
     else d->dual = d->fixed;
@@ -199,7 +199,7 @@ fail:
     return st;
 }
 
-/* *yes: whether M v is zero within rounding for every null vector v. */
+/* Sets *yes to whether M v is zero within rounding for every null vector v. */
 static sps_status massless(sps_deflation *d, bool *yes)
 {
     sps_status st = SPS_OK;

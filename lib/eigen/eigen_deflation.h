@@ -12,8 +12,8 @@ extern "C" {
 
 typedef struct sps_subspace sps_subspace;
 
-/* They are removed from V by V -= fixed (dual'V), where dual = M fixed; for
- * null vectors that A and M share, dual = fixed. */
+/* These vectors are removed from a block V by V -= fixed (dual'V), where dual =
+ * M fixed; for null vectors that A and M share, dual = fixed. */
 typedef struct sps_deflation {
     sps_pencil *pencil;
     const sps_block *constraints; /* the caller's block, or NULL */
@@ -22,13 +22,14 @@ typedef struct sps_deflation {
     sps_block *fixed, *dual;     /* dual == fixed if there is no M */
     int given, locked;           /* columns of fixed in use: for null vectors
                                     and constraints, then for locked pairs */
-    struct sps_nullspace *null;  /* of A; kept after set-up only with `means` */
-    int nulls, columns;          /* its dimension; columns of fixed used for
-                                    it */
-    bool means;                  /* if there is no M and its vectors are
+    struct sps_nullspace *null;  /* null space of A; kept after set-up only
+                                    with `means` */
+    int nulls, columns;          /* dimension of `null`; number of columns of
+                                    fixed with null vectors */
+    bool means;                  /* there is no M, and the null vectors are
                                     indicators of components: `null` projects
                                     out the means over these, and no column
-                                    of fixed is used */
+                                    of fixed is used for them */
     bool shared;                 /* M maps the null vectors of A to zero */
     int64_t *fixing_rows;        /* if shared: `columns` row numbers, see
                                     eigen_deflation.c */

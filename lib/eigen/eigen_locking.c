@@ -20,8 +20,8 @@ int spsi_subspace_unguarded(const sps_subspace *s)
     return most < 1 ? 1 : most;
 }
 
-/* Guard columns that have converged too stay where they are, as guards of the
- * rest. */
+/* Guard columns are not locked, even if they have converged: they remain guards
+ * of the other columns. */
 int spsi_subspace_target(const sps_subspace *s)
 {
     int most = spsi_subspace_unguarded(s), left = spsi_subspace_wanted(s);
@@ -94,8 +94,9 @@ sps_status spsi_subspace_restore(sps_subspace *s)
     return spsi_copy(&from, &to);
 }
 
-/* The block may have fewer columns than requested pairs; the block that is
- * returned must have full rank. */
+/* Random columns are added because the block may have fewer columns than pairs
+ * were requested; all are orthonormalised, since the block that is returned
+ * must have full rank. */
 sps_status spsi_subspace_complete(sps_subspace *s)
 {
     sps_status st = SPS_OK;

@@ -165,7 +165,7 @@ double spsi_pencil_attainable(const sps_pencil *p, double lambda, double xnorm)
 double spsi_pencil_forming_error(const sps_pencil *p, int constraints,
                                  double lambda, double xnorm)
 {
-    double terms = 4;   /* assumed for a callback */
+    double terms = 4;   /* terms of a row, assumed for a callback */
 
     if (spsi_pencil_entries(p))
         terms = 3.0 + constraints + (double)p->A->f.max_length +

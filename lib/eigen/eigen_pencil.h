@@ -26,7 +26,7 @@ typedef struct sps_pencil {
                                     entries of M are not known */
     double *host_x, *host_g;     /* n each, for spsi_pencil_rounding: a
                                     column x and |A||x| + |lambda||M||x| */
-    int64_t applies_A, applies_M;
+    int64_t applies_A, applies_M;   /* products so far, counted in blocks */
 } sps_pencil;
 
 /* Fails if A is not symmetric. */
@@ -54,8 +54,8 @@ double spsi_pencil_tolerance(const sps_pencil *p, const sps_options *opt,
  * pair in doubles can reach. */
 double spsi_pencil_attainable(const sps_pencil *p, double lambda,
                               double xnorm);
-/* Returns the rounding error of a residual that is formed in doubles, with
- * `constraints` vectors projected out, estimated in the same way. */
+/* Returns an upper estimate, from norms, of the rounding error of a residual
+ * that is formed in doubles, with `constraints` vectors projected out. */
 double spsi_pencil_forming_error(const sps_pencil *p, int constraints,
                                  double lambda, double xnorm);
 /* For x, column j of X: *least is the ||A x - lambda M x|| that rounding of x

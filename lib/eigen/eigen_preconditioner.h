@@ -24,7 +24,7 @@ typedef struct sps_eigen_precond {
     sps_csr *matrix;             /* sign A - sigma M, if T was built from it,
                                     or NULL if from A */
     sps_operator *shifted;       /* the operator of `matrix` */
-    int64_t applies;
+    int64_t applies;             /* applications of T so far, in blocks */
 } sps_eigen_precond;
 
 /* Returns whether T is applied. */

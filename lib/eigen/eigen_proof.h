@@ -21,7 +21,7 @@ typedef struct sps_proof {
     /* One element for each pair. */
     double *lambda, *residual, *backward, *bound;
     sps_stop *pair;
-    int *order;
+    int *order;                  /* numbers of the pairs in the order wanted */
     double *scratch;
     /* One element for each of the columns verified together, at most the width
      * of the block. */
@@ -35,7 +35,8 @@ typedef struct sps_proof {
     sps_block *Z;                /* solutions of mass_solver */
     sps_small *E;                /* columns of X'M X, as many as the width */
     double orthogonality;        /* max |X'M X - I| */
-    int missed;                  /* number of pairs, or -1 if not known */
+    int missed;                  /* number of wanted pairs that were not found,
+                                    or -1 if it was not determined */
     sps_stop verdict;            /* verdict on all pairs together */
 } sps_proof;
 

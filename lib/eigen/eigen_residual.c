@@ -22,7 +22,8 @@
 
 #include "core/backend.h"
 
-/* H + L = B X; if L is NULL, H is rounded. */
+/* Computes H + L = B X in twice the working precision, or, if L is NULL, H = B
+ * X rounded once. */
 static sps_status multiply(const sps_operator *B, const sps_block *X,
                            const double *one, sps_block *H, sps_block *L)
 {

@@ -21,7 +21,7 @@ typedef struct sps_ritz {
     double *theta, *resnorm;     /* m: values of the pencil, and ||r_j|| */
     double *xnorm, *mnorm;       /* m: ||x_j||, ||M x_j|| */
     bool *done;                  /* m: converged (soft locking) */
-    int *order;                  /* m */
+    int *order;                  /* m: scratch memory for permutations */
     double *scratch;             /* one element for each column of a stack */
     sps_small *H;                /* projected operator, then its vectors */
     sps_small *U, *C;            /* scratch memory of that shape */

@@ -29,9 +29,11 @@ static inline double spsi_selection_rank(const sps_selection *wanted,
 
 typedef struct sps_search {
     sps_stop stop;               /* why it ended, or SPS_STOP_RUNNING */
-    const char *event;           /* for the next call of the monitor, or NULL */
+    const char *event;           /* event that the next call of the monitor
+                                    reports, or NULL */
     int iteration, restarts;
-    double started;              /* time in seconds */
+    double started;              /* time at which the solve began, in
+                                    seconds */
 } sps_search;
 
 #ifdef __cplusplus

@@ -23,7 +23,7 @@
 
 #define RESTARTS 20     /* how often new products may contradict updated ones */
 #define SNAPSHOT 10     /* iterations between two updates of the best X */
-#define SWEEPS 2        /* per refinement; the second often gains too */
+#define SWEEPS 2        /* steps of a refinement; the second often gains too */
 #define IDLE 10         /* iterations without a gain before a refinement */
 
 /* The progress since pairs were last locked. */
@@ -126,8 +126,9 @@ static bool near_rounding(const sps_ritz *r)
     return true;
 }
 
-/* c->exhausted: whether rounding (eigen_rounding.c) explains all target
- * residuals, of new products, that are above the tolerance. */
+/* Sets c->exhausted to whether rounding (eigen_rounding.c) explains all
+ * residuals of target columns, from new products, that are above the
+ * tolerance. */
 static sps_status test_rounding(const sps_ritz *r, course *c)
 {
     const sps_subspace *s = r->space;
@@ -147,8 +148,8 @@ fail:
     return st;
 }
 
-/* X -= sign T R, and new products; with shift and invert X becomes (A - sigma
- * M)^-1 M X instead (renew). */
+/* Sets X -= sign T R and makes new products; with shift and invert X becomes
+ * (A - sigma M)^-1 M X instead (renew). */
 static sps_status correct(sps_eigen *e, course *c)
 {
     sps_subspace *s = &e->space;

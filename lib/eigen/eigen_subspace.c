@@ -35,8 +35,8 @@
 
 #define PIVOT 1e-6   /* least squared distance of a unit column from the span
                         of those before it */
-#define ALONG 1e-8   /* the same for the span of Q: W'M W - C'C has half its
-                        digits */
+#define ALONG 1e-8   /* least squared distance of a unit column from the span
+                        of Q, at which W'M W - C'C has half of its digits */
 #define JOINED 128   /* largest number of columns of Q and W together for a
                         product in place */
 
@@ -138,7 +138,7 @@ static bool cholesky(const sps_small *G, sps_small *R)
     return true;
 }
 
-/* T = D R^-1, upper triangular. */
+/* Computes T = D R^-1, which is upper triangular. */
 static void invert(const sps_small *G, const sps_small *R, sps_small *T)
 {
     int m = R->rows;
@@ -280,8 +280,8 @@ static void join(sps_subspace *s, int q)
     }
 }
 
-/* W = W T, or, if joined, [Q W] [-C T; T] with q columns in Q; *condition is
- * that of W before. */
+/* Replaces W by W T, or, if joined, by [Q W] [-C T; T] with q columns in Q;
+ * *condition becomes an upper bound of the condition of W before that. */
 static sps_status orthonormalise(sps_subspace *s, int q, bool joined,
                                  sps_block *W, double *condition)
 {

@@ -21,7 +21,7 @@ struct sps_subspace {
     int directions;              /* number of new search directions of the
                                     last step */
     sps_block *S, *AS, *MS;      /* MS == S if there is no M */
-    sps_block X, AX, MX;         /* views */
+    sps_block X, AX, MX;         /* views of the first m columns of S, AS, MS */
     sps_block *R;                /* n x m, residuals */
     sps_block *work;             /* n x m, scratch memory */
     double *scratch;             /* two doubles for each column */
@@ -70,7 +70,7 @@ sps_status spsi_subspace_lock(sps_subspace *s, int leading, sps_block *fresh);
 /* Copies the wanted columns of X, which need not be s->X, to the columns of
  * `fixed` after the locked pairs. */
 sps_status spsi_subspace_keep(sps_subspace *s, const sps_block *X);
-/* Copies them from there to s->X. */
+/* Copies the columns that spsi_subspace_keep has stored to s->X. */
 sps_status spsi_subspace_restore(sps_subspace *s);
 /* After the search: makes the stored columns pairs, and adds random ones up to
  * the requested number. */

@@ -23,8 +23,8 @@
 
 #include "matrix/order.h"
 
-#define TINY 1e-8        /* of ||A|| / ||M||: distance of the shift from the
-                            eigenvalue 0 of null vectors */
+#define TINY 1e-8        /* distance of the shift from the eigenvalue 0 of null
+                            vectors, relative to ||A|| / ||M|| */
 
 /* C = D C D, D = diag(d); where d is 0 (fixing rows), row and column become
  * those of the identity. */

@@ -24,15 +24,15 @@ typedef struct sps_transform {
                                     be nearest */
     double unit;                 /* lambda = shift + unit / nu */
     sps_csr *matrix;             /* D (A - sigma M) D */
-    sps_operator *shifted;
+    sps_operator *shifted;       /* operator of `matrix` */
     sps_precond *factors;        /* sparse direct factors, or NULL */
-    sps_solver *solver;
+    sps_solver *solver;          /* solver of systems with `shifted` */
     sps_block *B, *X;            /* right-hand sides and solutions */
     sps_block *D;                /* unit^(1/2) D, n x 1 */
     sps_block *border;           /* (A - sigma M)^-1 M Y of constraints Y */
     sps_small *border_inverse;   /* (Y'M border)^-1 */
     sps_small *border_part;      /* border_inverse Y'M X, scratch memory */
-    int64_t inner_iterations;
+    int64_t inner_iterations;    /* iterations of all inner solves */
     int failures;                /* consecutive inner solves that failed */
     int moves;                   /* number of changes of the shift */
     double largest;              /* largest |nu| since the last change */
@@ -44,7 +44,7 @@ typedef struct sps_transform {
 
 /* spsi_transform_open forms and factors A - sigma M at t->shift (or next to it
  * if that fails; t->shift is updated), allocates the blocks, and solves for the
- * constraints; the other function frees all of it. */
+ * constraints; spsi_transform_close frees all of this. */
 sps_status spsi_transform_open(sps_transform *t, sps_search *search);
 void spsi_transform_close(sps_transform *t);
 /* Y = A X, or Y = (A - sigma M)^-1 M X. */

@@ -98,8 +98,8 @@ static bool too_far(const sps_transform *t, const sps_ritz *r, double d)
     return away > 1e-3 * d && away + d > reach && !beyond;
 }
 
-/* The distance from sigma that the shift is to have; 0: it stays where it is.
- * With d the distance of the last wanted pair from sigma it is
+/* Returns the distance from sigma that the shift is to have, or 0 if the shift
+ * stays where it is.  With d the distance of the last wanted pair from sigma:
  *
  *   1e-5 d                     if an eigenvalue is so near to the shift that
  *                              its nu leaves the others few digits (NEAR); or
@@ -139,9 +139,10 @@ sps_status spsi_transform_move(sps_transform *t, const sps_ritz *r,
     if (!t->inverted || (search->stop && search->stop != SPS_STOP_STAGNATED))
         return SPS_OK;
     if (t->failures > 1 && t->moves == MOVES)
-        spsi_note(ctx, "solves with A - sigma M fail: move sigma, or it is "
-                  "an eigenvalue");
-    /* Over all iterations, since the pair of the largest |nu| may be locked. */
+        spsi_note(ctx, "solves with A - sigma M fail, perhaps because sigma is "
+                  "an eigenvalue: choose another sigma");
+    /* The maximum is over all iterations, since the pair of the largest |nu|
+     * may be locked. */
     t->largest = fmax(t->largest, fabs(r->value[0]));
     step = step_of_shift(t, r, search, &wrong);
     if (step == 0) return SPS_OK;

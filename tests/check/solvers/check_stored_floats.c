@@ -378,7 +378,7 @@ START_TEST(floats_that_nothing_stores_are_told)
     p.opt.solver = "bicgstab";
     memset(p.x, 0, 2700 * sizeof *p.x);
     solve(&p, SPS_STOP_CONVERGED, "bicgstab");
-    ck_assert(fixture_noted(ctx, "ilut: values in double precision"));
+    ck_assert(fixture_noted(ctx, "ilut: its values are in double precision"));
     p.opt.precision = "single_basis";
     memset(p.x, 0, 2700 * sizeof *p.x);
     solve(&p, SPS_STOP_CONVERGED, "bicgstab");
