@@ -127,8 +127,8 @@ fail:
 }
 
 /* *view = the single-precision storage of this step's P, r columns.  At the
- * first step of a sum the stack gets the width of R, so that its rows have the
- * same stride as the blocks that M works on. */
+ * first step of a sum the blocks of m->kept get the width of R, so that their
+ * rows have the same stride as the blocks that M works on. */
 static void kept_view(const sps_linear *s, struct block_cg *m, int r,
                       sps_block *view)
 {
@@ -222,8 +222,9 @@ static sps_status apply_basis(sps_linear *s, sps_block *P, const sps_small *T,
 }
 
 /* Computes from S = P'P: T such that P T is orthonormal, its rank, and length_i
- * = 1 / ||p_i||.  sure: in the first of two passes, as in spsi_small_uncover
- * (small.h); NULL in the last one. */
+ * = 1 / ||p_i||.  In the first of two passes, *sure becomes the number of
+ * columns of P T that rounding of S does not hide; the others have less than
+ * unit length (spsi_small_uncover).  In the last pass sure is NULL. */
 static sps_status basis(sps_linear *s, struct block_cg *m, int *rank, int *sure,
                         double *condition)
 {

@@ -53,10 +53,12 @@ struct gmres {
                                    their inverses */
     bool *frozen;       /* k elements: the Krylov space of the column is
                            invariant, or its residual was zero */
-    int m, j;           /* steps of a cycle, steps so far */
+    int m, j;           /* largest number of steps of a cycle; steps made in
+                           this cycle */
 };
 
-/* Returns whether M is a multiple of the identity; its factor has no effect. */
+/* Returns whether M is a multiple of the identity, which changes no iterate and
+ * so need not be applied. */
 static bool plain(const sps_linear *s)
 {
     return !s->made.null && (!s->M || s->M->identity);
@@ -173,7 +175,8 @@ static sps_status orthogonalise(sps_linear *s, struct gmres *m, sps_block *W)
     for (int c = 0; c < s->k; c++) {
         for (int l = 0; l < count; l++)
             *spsi_small_at(m->first, l, c) += *spsi_small_at(m->again, l, c);
-        /* The squares of the norms have left the range of doubles. */
+        /* The square of the norm may have overflowed or underflowed: norms
+         * are then computed again, with scaling. */
         if (!m->frozen[c] && !(m->below[c] > 1e-280 && m->below[c] < 1e280))
             safe = false;
         m->below[c] = sqrt(m->below[c]);

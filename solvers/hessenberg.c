@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hessenberg.c - see hessenberg.h. */
+/* hessenberg.c - the least-squares problems of GMRES, by Givens rotations. */
 #include "solvers/hessenberg.h"
 
 #include <math.h>

@@ -29,12 +29,14 @@
 #define KAPPA 0.7
 
 struct idr {
-    sps_basis *P, *G, *U;   /* s blocks each */
-    sps_small *f, *c;       /* s x k */
-    double *M;              /* k lower triangles s x s, row-major */
-    double *omega, *a, *b, *norm2, *one;   /* k elements each */
+    sps_basis *P, *G, *U;   /* shadow vectors, G = A U and U; s blocks each */
+    sps_small *f, *c;       /* s x k: f = P'r, coefficients c */
+    double *M;              /* k lower triangles M = P'G, s x s, row-major */
+    double *omega, *a, *b, *norm2, *one;   /* k elements each: omega, three
+                                              scratch arrays, ones */
     bool *broken;           /* k elements: column is frozen */
-    int s, j, breakdowns;
+    int s, j, breakdowns;   /* number of shadow vectors; present step; number of
+                               starts after a breakdown */
 };
 
 /* Work blocks: 0 is v and scratch, 1 belongs to the driver and is t, 2 is

@@ -29,11 +29,12 @@ struct lsmr {
     spsi_bidiagonal g;
     sps_block *W, *Q, *G;      /* G is allocated only with a scaling D */
     double *alphabar, *zetabar, *rho, *rhobar, *cbar, *sbar, *zeta;
-    /* For the norm of r, in the paper's names: betadd, betad, rhodold,
-     * tautilde, thetatilde. */
+    /* For the norm of r; the paper calls them betadd, betad, rhodold, tautilde
+     * and thetatilde. */
     double *open, *chain, *diagonal, *tau, *side;
-    double *q, *x, *w, *next, *minus;   /* coefficients of Q, X and W; norms
-                                           ||r||; -sbar */
+    /* q, x, w: coefficients of the updates of Q, X and W; next: norms ||r||;
+     * minus: -sbar. */
+    double *q, *x, *w, *next, *minus;
 };
 
 #define CARRIED(m)                                                             \
@@ -59,7 +60,7 @@ fail:
     return st;
 }
 
-/* G = a D^-1 v + b G, v of norm 1. */
+/* G = cbar D^-1 v + b G for the v of norm 1. */
 static sps_status follow(sps_linear *s, struct lsmr *m, const double *cbar,
                          const double *b)
 {
@@ -93,8 +94,9 @@ fail:
     return st;
 }
 
-/* Returns ||r|| of column p.  c, t: the rotation with beta; thetabar and rhobar
- * as above, zeta as before this step. */
+/* Returns ||r|| of column p.  c, t: cosine and sine of the rotation that
+ * eliminates beta; thetabar, rhobar: those of this step (formulas above);
+ * zeta_before: zeta of the last step. */
 static double residual(struct lsmr *m, int p, double c, double t,
                        double thetabar, double zeta_before)
 {
@@ -113,7 +115,7 @@ static double residual(struct lsmr *m, int p, double c, double t,
     return hypot(m->chain[p] - tau, m->open[p]);
 }
 
-/* Sets the coefficients by which a converged column does not change. */
+/* Sets the coefficients of a converged column so that it does not change. */
 static void hold(sps_linear *s, struct lsmr *m, int p)
 {
     m->q[p] = m->x[p] = m->w[p] = m->minus[p] = 0;

@@ -117,7 +117,8 @@ static sps_status setup(sps_linear *s, void *method)
 
     m->unfit = why_unfit(s, NULL);
     if (m->unfit)
-        spsi_note(s->ctx, "refinement: not in single precision, since %s",
+        spsi_note(s->ctx, "refinement: block_cg in double precision is used, "
+                  "since %s",
                   m->unfit);
     if (m->unfit) return st;
     o.kernel = "auto";
@@ -317,7 +318,7 @@ static sps_status take(sps_linear *s, struct refinement *m, int *count,
     if (m->why & (SPS_FUSED_BASIS | SPS_FUSED_LENGTHS)) SPS_TRY(orth(s, m));
     if (s->stop) return st;
     set_limits(s, m);
-    /* This cannot fail: why_unfit has checked. */
+    /* This cannot fail: why_unfit() has checked that fused steps fit. */
     (void)spsi_linear_fused(s, m->P, m->Q, &t);
     t.A = m->A;
     t.X = m->X;
@@ -325,7 +326,7 @@ static sps_status take(sps_linear *s, struct refinement *m, int *count,
     t.limit = m->limit;
     t.correction = true;
     if (!m->ready) SPS_TRY(spsi_fused_cg_begin(m->steps, &t, NULL));
-    /* The steps may call flush, which adds X. */
+    /* The steps may call flush, which adds the correction m->X. */
     m->ready = m->pending = true;
     SPS_TRY(spsi_fused_cg_take(m->steps, &t, count, taken, norms, &m->why));
     spsi_linear_count(s, *taken);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* small_least_squares.c - see small_least_squares.h. */
+/* small_least_squares.c - least squares with a growing small matrix, by
+ * Householder reflections. */
 #include "solvers/small_least_squares.h"
 
 #include <assert.h>

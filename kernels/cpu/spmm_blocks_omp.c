@@ -42,8 +42,8 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
     return room;
 }
 
-/* Computes block row i for N vectors, of type V, of columns from j on.  B and N
- * are constants after inlining. */
+/* Computes block row i and N W columns of Y from column j on, in N SIMD vectors
+ * of type V with W columns each.  B and N are constants after inlining. */
 #define BLOCK_ROWS(name, V)                                                    \
     INLINE void name(const task *t, int64_t i, const int B, const int N,       \
                      int j)                                                    \
@@ -75,9 +75,9 @@ BLOCK_ROWS(rows4, v4)
 BLOCK_ROWS(rows2, v2)
 BLOCK_ROWS(rows1, v1)
 
-/* Computes block row i for a single right-hand side: B rows in H vectors V of W
- * doubles.  Elements of the last vector beyond row B are not stored, and arrays
- * are padded so that they may be loaded.  (Vectors wider than a register would
+/* Computes block row i for a single right-hand side: B rows in H SIMD vectors V
+ * of W doubles.  Elements of the last vector beyond row B are loaded (arrays
+ * are padded for that) but not stored.  (Vectors wider than a register would
  * be kept in memory.) */
 #define BLOCK_VECTOR(name, V, W)                                               \
     INLINE void name(const task *t, int64_t i, const int B)                    \

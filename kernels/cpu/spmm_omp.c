@@ -42,9 +42,10 @@ typedef struct task {
     int64_t first, last;   /* range of rows */
 } task;
 
-/* Computes all rows of the task for N vectors, of type V of T, of columns from
- * j on.  N and f32 are constants after inlining.  Prefetching the rows of X was
- * tried: it gains nothing on irregular matrices and loses on regular ones. */
+/* Computes all rows of the task and N W columns of Y from column j on, in N
+ * SIMD vectors V of W elements T each.  N and f32 are constants after inlining.
+ * Prefetching the rows of X was tried: it gains nothing on irregular matrices
+ * and loses on regular ones. */
 #define ROWS(name, V, T)                                                       \
     INLINE void name(const task *t, const int N, const bool f32, int j)        \
     {                                                                          \
@@ -115,7 +116,7 @@ INLINE void columns(const sps_isa isa, const task *t, const bool f32)
     COLUMNS(rows1, 1, 1, f32);
 }
 
-/* Does the same for blocks in single precision. */
+/* columns() for X and Y in single precision. */
 INLINE void columns_single(const sps_isa isa, const task *t)
 {
     int j = 0;

@@ -54,7 +54,8 @@ INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
 }
 
 #if SPS_X86_CLONES
-/* Does the same by gathers; x has no gaps. */
+/* common_entries() for x without gaps: eight elements of x are loaded by one
+ * gather. */
 #define GATHERED(name, COLUMNS, VALUES)                                        \
     FOR_AVX512 static void name(const sps_slices *f, const double *x,          \
                                 int64_t s, double *sum)                        \
@@ -92,8 +93,8 @@ static void gathered(const sps_slices *f, const bool f32, const bool near,
 }
 #endif
 
-/* Adds the entries of each row of slice s after the common ones, if there are
- * any. */
+/* Adds to sum[r] the entries of row r of slice s after its first f->full[s]
+ * ones, which common_entries() has added. */
 INLINE void further_entries(const task *t, const bool f32, const bool near,
                             const double *x, int64_t s, int rows, double *sum)
 {
@@ -144,7 +145,7 @@ INLINE void all_slices_of(const sps_isa isa, const task *t)
 }
 CLONED_BY_ISA(static, all_slices, (const task *t), (t))
 
-/* A plan of this kernel. */
+/* Computes slices first .. last - 1; format is the plan. */
 static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {
@@ -174,9 +175,9 @@ static bool fits(const sps_problem *p, const char **why_not)
     return p->k == 1 && p->A->nrow < INT32_MAX;
 }
 
-/* The predicted bytes are 1.2 times the minimal bytes and an order of rows,
- * plus the elements of x that are read from memory more than once, 8 to a cache
- * line. */
+/* The predicted bytes are 1.2 times the minimal bytes, plus 5 a row for the
+ * order of rows, plus 8 for each element of x that is read from memory
+ * again. */
 static double cost(const sps_problem *p)
 {
     const double again = 8.0 * (double)p->f->nnz * p->f->distinct64 * 0.25;

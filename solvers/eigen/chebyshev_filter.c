@@ -33,20 +33,19 @@
 
 #include "core/timer.h"
 
-#define GROWTH 1e6          /* growth of p from [a, b] to the first Ritz
-                               value */
-#define DEGREE 60           /* largest degree */
-#define FOLDED_GROWTH 1e3   /* growth and largest degree for the folded
-                               operator */
+#define GROWTH 1e6          /* wanted ratio of p at the first Ritz value to the
+                               largest |p| on [a, b] */
+#define DEGREE 60           /* largest degree of p */
+#define FOLDED_GROWTH 1e3   /* GROWTH and DEGREE for the folded operator */
 #define FOLDED_DEGREE 1000
 
 struct filter {
     sps_subspace *space;
     const sps_selection *wanted;
-    int degree;           /* largest degree */
+    int degree;           /* largest degree of p */
     bool folds;           /* op is the folded operator */
     double lower, upper;  /* bounds of the spectrum of op */
-    double *w;            /* Ritz values */
+    double *w;            /* space->width elements: Ritz values */
     sps_small *T;         /* scratch of the Lanczos process */
     sps_block *Z;         /* (A - sigma) y of the folded operator */
 };
@@ -61,8 +60,8 @@ static sps_status setup(sps_eigen *e, void *method)
     f->space = &e->space;
     f->wanted = &e->wanted;
     f->folds = e->wanted.nearest;
-    /* Option degree up to 4 is meant for preconditioners, and is too low for a
-     * filter. */
+    /* A value of option degree up to 4 is meant for preconditioners and is too
+     * low for a filter; it is ignored. */
     f->degree = e->opt.degree > 4 ? e->opt.degree
                                   : f->folds ? FOLDED_DEGREE : DEGREE;
     SPS_TRY(SPS_OWN(&e->own, e->space.width, &f->w));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_count.c - checks whether pairs were missed.
  *
- * Where factors are possible, the count uses Sylvester's law of inertia: A - t
- * M = L D L' has as many negative pivots as the pencil has eigenvalues below t.
+ * Where factors are possible, eigenvalues are counted by Sylvester's law of
+ * inertia: A - t M = L D L' has as many negative pivots as the pencil has
+ * eigenvalues below t.
  * With at least SPARSE rows the factors are sparse, if the factor module is
  * installed and they are predicted to take at most SECONDS; else, with up to
  * LARGEST rows, they are dense.
@@ -26,7 +27,7 @@
 #define SPARSE 500
 #define SECONDS 60
 #define LARGEST 5000
-#define RATE 3e9        /* n^3 per second of a dense factorisation */
+#define RATE 3e9        /* a dense factorisation takes n^3 / RATE seconds */
 #define ITERATIONS 200  /* largest number of iterations of the second search */
 
 /* Returns the distance from lambda_i at which a count may begin or end: twice
@@ -60,8 +61,8 @@ static int before_gap(const sps_proof *q, double *t)
     return 0;
 }
 
-/* Replaces the fixing rows and columns of null vectors that A and M share by
- * those of the identity. */
+/* Makes A regular where A and M share null vectors: for each of them one row
+ * and column of A, d->fixing_rows[t], is replaced by that of the identity. */
 static void fix_rows(const sps_deflation *d, sps_small *A)
 {
     for (int t = 0; d->fixing_rows && t < d->columns; t++) {
@@ -169,7 +170,7 @@ fail:
     return st;
 }
 
-/* Returns whether the time limit leaves this many seconds. */
+/* Returns whether at least `seconds` remain until the time limit. */
 static bool in_time(const sps_eigen *e, double seconds)
 {
     return !(e->opt.max_seconds > 0) ||

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* eigen_dense.c - eigenproblems that are small, or of which a large part of all
  * pairs is wanted: LAPACK computes every pair of the dense pencil, with 2 n^2
- * doubles of memory and some 10 n^3 operations.  Its pairs are verified like
- * others. */
+ * doubles of memory and some 10 n^3 operations.  The pairs are verified like
+ * those of iterative methods. */
 #include "eigen_policy.h"
 
 #include <math.h>
@@ -16,14 +16,16 @@
 #define MOST 8000      /* largest number of rows for which auto uses LAPACK if
                           more than n / SHARE pairs are wanted */
 #define SHARE 5
-#define RATE 1e8       /* n^3 per second; LAPACK cannot be interrupted */
+#define RATE 1e8       /* LAPACK is predicted to take n^3 / RATE seconds; it is
+                          not begun if the time limit is shorter, since it
+                          cannot be interrupted */
 
 struct dense {
     sps_small *A, *M;     /* the pencil; A is overwritten by its eigenvectors */
-    sps_small *D;         /* duals of null vectors and constraints
-                             (deflation) */
+    sps_small *D;         /* dual vectors of null vectors and constraints
+                             (eigen_deflation.h) */
     sps_small *R, *C;     /* n x width: residuals, corrections */
-    double *w;            /* all eigenvalues */
+    double *w;            /* all n eigenvalues, ascending */
 };
 
 static sps_status setup(sps_eigen *e, void *method)
@@ -114,9 +116,9 @@ fail:
     return st;
 }
 
-/* Returns the index of the first of `count` adjacent wanted pairs, for
- * eigenvalues w[0] <= w[1] <= ...  The scan for those nearest to sigma
- * continues where distances are equal. */
+/* Returns the index in w[0] <= ... <= w[left-1] of the first of the `count`
+ * wanted eigenvalues, which are adjacent.  Of two such ranges equally near to
+ * sigma the later one is taken. */
 static int first_wanted(const sps_selection *wanted, int count,
                         const double *w, int left)
 {
@@ -213,9 +215,9 @@ fail:
  * eigenvalue, and their vectors are M-orthonormal to eps times the condition of
  * M.  Where that is too much, one step of perturbation theory makes small
  * eigenvalues accurate (Ogita and Aishima, Japan J. Indust. Appl. Math. 35,
- * 2018), and another orthogonalisation makes the vectors so, with 4 n^2 + 2 n k
- * operations for each pair.  (A second step would divide by gaps of LAPACK's
- * eigenvalues, which are not accurate enough.) */
+ * 2018), and another orthogonalisation makes the vectors M-orthonormal, with 4
+ * n^2 + 2 n k operations for each pair.  (A second step would divide by gaps of
+ * LAPACK's eigenvalues, which are not accurate enough.) */
 static sps_status improve(sps_eigen *e, const struct dense *d,
                           const sps_small *V)
 {

@@ -29,7 +29,7 @@
 
 #define TINY 1e-8
 #define SETTLE 5       /* iterations between two moves of sigma */
-#define MOVES 6
+#define MOVES 6        /* largest number of moves of sigma */
 #define SLOW 40        /* iterations that usually suffice if T is an inverse */
 #define EASY 1e3
 #define FEW 512        /* largest number of rows for which T is the inverse */
@@ -130,7 +130,8 @@ fail:
     return st;
 }
 
-/* Makes T for A - sigma M, after destroying the previous one. */
+/* Destroys the previous T and makes one for A - sigma M; d: about how far sigma
+ * lies below the lowest eigenvalue. */
 static sps_status make(sps_eigen_precond *t, double sigma, double d)
 {
     const sps_pencil *p = t->space->pencil;
@@ -285,7 +286,7 @@ static void suspend(sps_eigen_precond *t, const sps_ritz *r,
               shiftable(t) ? "will be shifted below it" : "is not used");
 }
 
-/* Returns whether T was made here as an inverse, exact or nearly so. */
+/* Returns whether this file made T as an inverse, exact or nearly so. */
 static bool whole(const sps_eigen_precond *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -296,7 +297,7 @@ static bool whole(const sps_eigen_precond *t)
            (!strcmp(name, "ilut") && p->n <= WHOLE);
 }
 
-/* Returns whether T was made here as multigrid and factors are possible as
+/* Returns whether this file made T as multigrid where factors are possible as
  * well. */
 static bool instead(const sps_eigen_precond *t)
 {
@@ -332,8 +333,8 @@ fail:
     return st;
 }
 
-/* Moves sigma down where theta_0 has come near to it, or up where it may;
- * theta_0 >= 0 is never too near. */
+/* Moves sigma down where theta_0 < 0 has come near to it, or up where theta_0
+ * lies at least 10 d above it. */
 static sps_status move(sps_eigen_precond *t, const sps_ritz *r, double lowest,
                        sps_search *search)
 {

@@ -66,9 +66,9 @@ static sps_status start(sps_eigen *e, void *method)
     return spsi_eigen_begin(e, l->w);
 }
 
-/* Chooses the columns that have not converged, with converged ones added to
- * make a multiple of 4, so that rows of the stack stay aligned; their
- * directions do no harm. */
+/* Chooses the columns that have not converged.  Converged ones, whose
+ * directions do no harm, are added to make a multiple of 4, so that rows within
+ * S stay aligned. */
 static int choose_active(const sps_ritz *r, int *active)
 {
     int count = 0, all;

@@ -127,8 +127,8 @@ static sps_status invert(struct block_jacobi *m)
         offset += r * r;
     }
     if (replaced)
-        spsi_note(M->ctx, "block_jacobi: %lld of %lld blocks are singular, "
-                  "their diagonal is used", (long long)replaced,
+        spsi_note(M->ctx, "block_jacobi: %lld of %lld blocks are singular; "
+                  "only their diagonals are used", (long long)replaced,
                   (long long)m->blocks);
 fail:
     return st;
@@ -165,7 +165,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 
     SPS_REQUIRE(M->ctx, opt->block_size >= 0 &&
                 opt->block_size <= LARGEST_BLOCK, SPS_EINVAL,
-                "block size %d; 1 to %d are possible, 0 finds blocks",
+                "block_jacobi: block size %d is not possible; 1 to %d are, and "
+                "0 detects the blocks",
                 opt->block_size, LARGEST_BLOCK);
     SPS_TRY(find_blocks(m, opt->block_size));
     SPS_TRY(SPS_OWN(&M->own, m->entries, &m->inverse));

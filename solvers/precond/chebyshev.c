@@ -34,7 +34,7 @@
 
 #define MARGIN 1.1
 #define MOST 100             /* largest degree */
-#define MOST_AUTO 15
+#define MOST_AUTO 15         /* largest degree that auto chooses */
 #define MOST_PASSES 25      /* the same for methods with many block passes */
 /* With a time limit the estimate of the spectrum may use LANCZOS_SHARE of it.
  * If that is not enough for all steps, auto chooses another preconditioner, and
@@ -47,11 +47,11 @@ struct chebyshev {
     sps_precond super;
     bool automatic;             /* the degree is chosen from the matrix */
     int degree;
-    double upper, lower;
+    double upper, lower;        /* interval of the polynomial */
     double root[MOST];          /* roots in Leja order */
     sps_block *inverse;         /* n x 1: D^-1 */
     sps_block *first;           /* n x 1: D^-1 / x_1 */
-    double *host;               /* n elements */
+    double *host;               /* n elements: D^-1 */
     sps_block *other;           /* n x width: every other iterate */
     sps_block *P, *R, *Q;       /* n x SPS_LANCZOS_WIDTH at most: scratch of the
                                    Lanczos process */
@@ -234,8 +234,8 @@ static sps_status set_interval(struct chebyshev *m, bool optional)
     SPS_TRY(spsi_lanczos(m->super.A, m->inverse, m->R, m->P, m->Q, m->deadline,
                          optional ? 1 : LANCZOS_LEAST, &l));
     SPS_REQUIRE(m->super.ctx, !optional || !l.cut, SPS_EUNFIT,
-                "the condition could not be estimated in a tenth of the time "
-                "limit");
+                "chebyshev: the condition of D^-1 A could not be estimated in "
+                "a tenth of the time limit");
     m->upper = l.largest > 0 && isfinite(l.largest) ? MARGIN * l.largest : 1;
     if (l.largest > 0 && isfinite(l.largest))
         condition = fmin(1e6, l.largest / fmax(l.smallest, 1e-6 * l.largest));

@@ -22,9 +22,9 @@ struct dense {
     bool regular;             /* a pivot that is zero up to rounding is an
                                  error, since the caller has another method */
     /* On the host: */
-    sps_small *F;             /* factors of D_r A D_c */
-    int32_t *pivot;
-    double *X;                /* n x width, column-major */
+    sps_small *F;             /* LU factors of D_r A D_c */
+    int32_t *pivot;           /* n elements: row exchanges (dgetrf) */
+    double *X;                /* n x width, column-major: R, then Z */
     /* On a GPU: */
     sps_csr *csr;             /* the inverse */
     sps_operator *op;
@@ -65,10 +65,11 @@ static sps_status factor(struct dense *m)
     SPS_TRY(spsi_equilibrate(M->ctx, M->A->A, m->row, m->col));
     load(m, m->F);
     SPS_TRY(spsi_small_factor(m->F, m->pivot, &info));
-    SPS_REQUIRE(M->ctx, info == 0, SPS_EUNFIT, "dense: the matrix is singular, "
+    SPS_REQUIRE(M->ctx, info == 0, SPS_EUNFIT, "dense: the matrix is singular: "
                 "pivot %d of %d is zero or not finite", info, (int)M->n);
     SPS_REQUIRE(M->ctx, !m->regular || !nearly_singular(m->F), SPS_EUNFIT,
-                "dense: a pivot is zero up to rounding");
+                "dense: the matrix is singular to working precision: a pivot "
+                "is zero up to rounding");
 fail:
     return st;
 }
@@ -103,7 +104,7 @@ static sps_status invert(struct dense *m, double *val)
     spsi_small_shape(C, n, n);
     load(m, C);
     SPS_TRY(spsi_small_invert(C, &info));
-    SPS_REQUIRE(M->ctx, info == 0, SPS_EUNFIT, "dense: the matrix is singular, "
+    SPS_REQUIRE(M->ctx, info == 0, SPS_EUNFIT, "dense: the matrix is singular: "
                 "pivot %d of %d is zero or not finite", info, n);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
@@ -154,7 +155,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 
     (void)opt;
     SPS_REQUIRE(M->ctx, n <= LARGEST, SPS_EUNFIT, "dense supports at most %d "
-                "rows; the matrix has %lld", LARGEST, (long long)n);
+                "rows; the matrix has %lld: use ilut or factor", LARGEST,
+                (long long)n);
     m->regular = M->A->cache->worth > 0;
     SPS_TRY(SPS_OWN(&M->own, n, &m->row));
     SPS_TRY(SPS_OWN(&M->own, n, &m->col));

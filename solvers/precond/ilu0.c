@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ilu0.c - Z = U^-1 L^-1 R, where L U are the incomplete factors of A in its
- * own pattern (Meijerink and van der Vorst 1977); see incomplete.c. */
+ * own pattern (Meijerink and van der Vorst 1977), shifted where a pivot
+ * vanishes (incomplete.c). */
 #include "solvers/precond/incomplete.h"
 
 static sps_status build(sps_precond *M, const sps_options *opt)

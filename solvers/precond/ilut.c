@@ -28,7 +28,9 @@ struct ilut {
     sps_precond super;
     struct factors f;
     sps_options opt;          /* options of the build, for later updates */
-    double worth;             /* of sps_operator_cache, at the build */
+    double worth;             /* at the build: largest predicted seconds of
+                                 complete factors, 0 if there is no limit
+                                 (sps_operator_cache.worth) */
 };
 
 /* Refuses complete factors that are not worth their time. */
@@ -64,9 +66,9 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
     sps_status st;
 
     SPS_TRY(spsi_matrix_ilut(M->ctx, p->B, &o, r));
-    SPS_REQUIRE(M->ctx, r->L, SPS_EUNFIT, "ilut: %lld of %lld rows were "
-                "factored within the time limit; a larger droptol or a "
-                "smaller fill needs less", (long long)r->rows,
+    SPS_REQUIRE(M->ctx, r->L, SPS_EUNFIT, "ilut: only %lld of %lld rows "
+                "were factored within the time limit; a larger droptol or a "
+                "smaller fill takes less time", (long long)r->rows,
                 (long long)M->n);
     SPS_REQUIRE(M->ctx, m->worth <= 0 || !r->replaced, SPS_EUNFIT, "ilut: %lld "
                 "pivots of complete factors are zero up to rounding",

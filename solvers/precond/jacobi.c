@@ -14,8 +14,8 @@
 
 struct jacobi {
     sps_precond super;
-    sps_block *inverse;    /* n x 1 */
-    double *host;          /* n elements */
+    sps_block *inverse;    /* n x 1: D^-1 */
+    double *host;          /* n elements: D^-1 */
 };
 
 static sps_status fill(struct jacobi *m, bool note)

@@ -13,8 +13,8 @@ struct prepared {
                                  is column to[i] of A */
     double *row, *col;        /* D_r and D_c, by rows and columns of A */
     bool scaled, ordered;
-    sps_fill fill;            /* of complete factors, after a minimum degree
-                                 order */
+    sps_fill fill;            /* predicted size of complete factors, after a
+                                 minimum degree order */
     bool matched;             /* the rows were permuted by a matching */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product_pair.c - see product_pair.h. */
+/* product_pair.c - preconditioners that are two sparse products, Z = V G R. */
 #include "solvers/precond/product_pair.h"
 
 sps_status spsi_pair_open(sps_precond *M, struct product_pair *m)
