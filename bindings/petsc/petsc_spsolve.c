@@ -197,7 +197,8 @@ static PetscErrorCode TakeCsr(Core *c, Mat seq, const sps_options *o, int width)
     PetscFunctionBegin;
     PetscCall(MatGetRowIJ(seq, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja,
                           &done));
-    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "no rows of the matrix");
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "PETSc gives no access to the rows of the matrix");
     PetscCall(MatSeqAIJGetArrayRead(seq, &val));
     if (!c->A) {
         PetscCall(PetscMalloc2(n + 1, &rowptr, ia[n], &col));
@@ -602,7 +603,7 @@ static PetscErrorCode PCSetUp_Spsolve(PC pc)
     PetscCall(CoreContext(c, PetscObjectComm((PetscObject)pc)));
     PetscCall(AsSequential(pc->pmat, &seq));
     PetscCheck(seq, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-               "PC spsolve wants a matrix that converts to seqaij; on several "
+               "PC spsolve needs a matrix that converts to seqaij; on several "
                "processes use it within -pc_type bjacobi or asm");
     PetscCall(MatDestroy(&seq));
     PetscCall(Compare(c, pc->pmat, &same, &changed));

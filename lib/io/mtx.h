@@ -56,7 +56,7 @@ typedef struct spsi_mtx_header {
 /* What can be wrong with a line; mtx_error.c has the texts. */
 typedef enum spsi_mtx_error {
     SPSI_MTX_FINE,
-    SPSI_MTX_ROW, SPSI_MTX_COLUMN,               /* no index */
+    SPSI_MTX_ROW, SPSI_MTX_COLUMN,               /* not a number */
     SPSI_MTX_ROW_ZERO, SPSI_MTX_COLUMN_ZERO,
     SPSI_MTX_ROW_RANGE, SPSI_MTX_COLUMN_RANGE,
     SPSI_MTX_NO_COLUMN, SPSI_MTX_NO_VALUE, SPSI_MTX_NO_IMAGINARY,
@@ -73,7 +73,7 @@ typedef struct spsi_mtx_piece {
     int64_t lines;
     int64_t at, count;         /* offset of its entries in the segment; their
                                   number */
-    int32_t row_low, row_high, col_low, col_high;  /* of the entries */
+    int32_t row_low, row_high, col_low, col_high;  /* ranges of indices */
     int64_t diagonal;          /* entries on the diagonal */
     int64_t lower, upper;      /* in files with a symmetry: line of the first
                                   entry below and above the diagonal, or 0 */
@@ -96,16 +96,17 @@ typedef struct spsi_mtx_segment {
 
 typedef struct spsi_mtx {
     sps_context *ctx;
-    spsi_text *text;           /* of the spsi_file */
+    spsi_text *text;           /* that of the spsi_file, not owned */
     sps_read_options options;
     const char *name;
     spsi_mtx_header header;
     int words;                 /* doubles of an entry: 0, 1 or 2 */
-    int64_t line;              /* number of lines read; in the header, of
-                                  this line */
+    int64_t line;              /* number of lines read; while the header is
+                                  read, number of the present line */
     int64_t stored;            /* entries read */
     int64_t diagonal, rounded, tiny;
-    int64_t lower, upper;      /* first line below and above the diagonal */
+    int64_t lower, upper;      /* line of the first entry below, above the
+                                  diagonal; 0 if there is none */
     int64_t segments, room;
     spsi_mtx_segment *segment;
 } spsi_mtx;
@@ -119,7 +120,7 @@ typedef struct spsi_mtx_part {
     int part, parts;           /* input: part 0 .. parts - 1 */
     bool block;                /* input: a real array is wanted, otherwise a
                                   square matrix in coordinates */
-    uint64_t bytes, body;      /* of the part; of the file after its header */
+    uint64_t bytes, body;      /* length of the part; of all after the header */
     int64_t header_lines;
 } spsi_mtx_part;
 /* Reads the header and the entries of part p->part of a seekable file; m->line
@@ -134,9 +135,9 @@ sps_status spsi_mtx_load_part(const spsi_file *f, spsi_mtx_part *p,
  * ignored.  The caller destroys *A_p, also after a failure. */
 sps_status spsi_mtx_rows(spsi_mtx *m, int64_t low, int64_t high,
                          sps_csr **A_p);
-/* Returns the number of entries of the file that were summed into others, from
- * that of the entries that are left, and of the diagonal ones among them.  Of a
- * complex file both count its 2 x 2 blocks. */
+/* Returns the number of entries of the file that were summed into others.
+ * kept: number of entries of the csr; diagonal: how many of them are on the
+ * diagonal (for a complex file both count 2 x 2 blocks). */
 int64_t spsi_mtx_summed(const spsi_mtx *m, int64_t kept, int64_t diagonal);
 /* mtx_ranks.c: for several processes, collective.  Each reads a part of the
  * file.  *done is false, on all processes, if the file must be read as a whole

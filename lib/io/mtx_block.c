@@ -14,8 +14,8 @@ typedef struct target {
     spsi_mtx *m;
     int scale;               /* rows of the block for a row of the file: 1 or
                                 2 */
-    int64_t n;               /* rows of the file in the block's form */
-    int64_t first;           /* row of it that is row 0 of the block */
+    int64_t n;               /* rows of the file, times scale */
+    int64_t first;           /* which of these n rows is row 0 of the block */
     sps_block *X;
 } target;
 

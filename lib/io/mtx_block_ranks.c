@@ -31,12 +31,13 @@ typedef struct ranks {
     double fact[FACTS];      /* facts of this process, then sums over all */
     sps_owner arrays;        /* owner of those that follow, except for values,
                                 out and in */
-    double *number, *first, *rows;   /* of each process: values, own rows */
+    double *number, *first, *rows;   /* for each process: number of its values,
+                                        first own row, number of own rows */
     int64_t *begin;          /* size + 1: values begin[r] .. begin[r+1]-1 */
     double *values;          /* values of this process's part of the file */
-    double *out, *in;        /* by process */
-    int64_t *out_at, *in_at; /* size + 1 */
-    sps_message *message;    /* 2 size */
+    double *out, *in;        /* values sent, received; by process */
+    int64_t *out_at, *in_at; /* size + 1 offsets: in out, in `in` */
+    sps_message *message;    /* 2 size elements */
     double *x;               /* own rows, by columns */
 } ranks;
 
@@ -103,8 +104,8 @@ fail:
     return st;
 }
 
-/* Sums the facts, and gathers what each process has and wants.  *wrong: they do
- * not make one valid file. */
+/* Sums the facts, and gathers how many values each process has and which rows
+ * it wants.  *wrong: the parts do not make one valid file. */
 static sps_status compare(ranks *k, sps_status part, bool *wrong)
 {
     double mine[FACTS];

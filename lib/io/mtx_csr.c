@@ -24,8 +24,8 @@ typedef struct builder {
     spsi_mtx *m;
     bool mirror;             /* entries off the diagonal are stored twice */
     int words;               /* 2 if an entry becomes a 2 x 2 block */
-    double sign;             /* factor of a mirrored real part, */
-    double conjugate;        /* and of a mirrored imaginary part */
+    double sign;             /* factor of the real part of a mirror image */
+    double conjugate;        /* factor of its imaginary part */
     int64_t parts;           /* ranges of rows, one for each thread */
     int64_t low, high;       /* rows of the file low .. high - 1 are built */
     sps_csr *A;

@@ -10,7 +10,7 @@ static bool ends_word(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The word at `where` in printable characters, cut after 40 bytes. */
+/* Copies the word at `where` in printable characters, cut after 40 bytes. */
 static void quote(const char *where, char word[48])
 {
     int n = 0;

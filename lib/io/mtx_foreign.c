@@ -108,8 +108,9 @@ static foreign table(spsi_plain c)
     return (foreign){"plain columns of numbers", DENSE("")};
 }
 
-/* A table of numbers, or one whose first line names the columns.  As
- * right-hand sides they are read (plain.c). */
+/* Returns what to do with a table of numbers, possibly with names of columns in
+ * its first line, given as a matrix.  As right-hand sides such tables are read
+ * (plain.c). */
 static foreign numbers(const char *p, const char *end)
 {
     spsi_plain c;
@@ -155,7 +156,8 @@ static foreign recognise(const char *text, size_t length)
     return f;
 }
 
-/* text = how with `name` for $, or FILE if a shell would need quotes for it. */
+/* Copies `how` to `text` with `name` in place of each $, or with FILE if a
+ * shell would need quotes for the name. */
 static void fill_in(const char *how, const char *name, char *text, size_t size)
 {
     size_t at = 0, length = strlen(name);

@@ -38,7 +38,7 @@ static bool is(word w, const char *text)
     return w.length == strlen(text) && strncasecmp(w.p, text, w.length) == 0;
 }
 
-/* The word in printable characters, at most 40, for messages. */
+/* Copies the word in printable characters, at most 40, for messages. */
 static const char *show(word w, char text[48])
 {
     size_t n = w.length < 40 ? w.length : 40;

@@ -26,9 +26,9 @@
 #include "io/own_rows.h"
 #include "matrix/csr.h"
 
-enum { SLICE = 4096,         /* numbers in a sum */
-       MANY = 1 << 20,       /* entries of a file of which not all are */
-       STEP = 8 };           /* counted: one in STEP of each piece */
+enum { SLICE = 4096,         /* numbers summed by one call of spsi_reduce */
+       MANY = 1 << 20,       /* in a file of at least so many entries one in */
+       STEP = 8 };           /* STEP of each piece is counted */
 
 /* What the processes tell each other of their parts; from ROWS to KIND it must
  * be the same on all. */
@@ -44,12 +44,12 @@ typedef struct ranks {
     double fact[FACTS];      /* facts of this process, then sums over all */
     spsi_own own;
     int64_t *tally;          /* number of entries per thread and bucket */
-    double *entries;         /* in each bucket, of those that are counted */
-    int64_t *first;          /* rows of each process, size + 1 */
+    double *entries;         /* number of the counted entries in each bucket */
+    int64_t *first;          /* size + 1: first row of each process */
     int32_t *owner;          /* process that owns the rows of each bucket */
     int64_t *send_at, *receive_at;   /* size + 1: entries for, from process r */
     spsi_mtx_segment out;    /* entries that are sent, by process */
-    int64_t stored;          /* entries of the part */
+    int64_t stored;          /* entries of the part of this process */
     sps_csr *A;
     bool sorted;
     int64_t summed;          /* entries of A summed into others */
@@ -298,7 +298,8 @@ fail:
     return st;
 }
 
-/* Messages for `count` entries of s from offset `at` on. */
+/* Makes the messages for `count` entries of s from offset `at` on; returns how
+ * many. */
 static int messages(const ranks *k, int peer, const spsi_mtx_segment *s,
                     int64_t at, int64_t count, sps_message *m)
 {
@@ -398,7 +399,8 @@ fail:
     return st;
 }
 
-/* Entries of A on the diagonal; of a complex file, its 2 x 2 blocks. */
+/* Returns the number of entries of A on the diagonal, for a complex file that
+ * of 2 x 2 blocks. */
 static double diagonal_entries(const sps_csr *A, int64_t scale)
 {
     int64_t count = 0;
@@ -409,9 +411,9 @@ static double diagonal_entries(const sps_csr *A, int64_t scale)
     return (double)count;
 }
 
-/* Sums what is said of the whole matrix: *wrong, if a process has failed, or if
- * duplicates are not allowed and there are some; *duplicates, entries of the
- * file. */
+/* Sums over the processes.  *wrong: a process has failed, or there are
+ * duplicates that the options forbid; *duplicates: number of entries of the
+ * file that were summed into others. */
 static sps_status sum_rows(ranks *k, bool bad, bool *wrong,
                            int64_t *duplicates)
 {

@@ -18,8 +18,8 @@
 #include "core/team.h"
 
 #define PIECE ((size_t)1 << 18)
-#define SMALLEST ((size_t)1 << 20)   /* batch */
-#define LARGEST ((size_t)1 << 24)    /* bytes of a batch, line, header */
+#define SMALLEST ((size_t)1 << 20)   /* bytes of a batch */
+#define LARGEST ((size_t)1 << 24)    /* most bytes of batch, line, header */
 #define SLACK 64                     /* bytes after a batch: a newline, and
                                         bytes that number parsing may read */
 
@@ -169,7 +169,7 @@ static sps_status repack(spsi_mtx *m, spsi_mtx_segment *s, int64_t used)
     *s = to;
     to = old;
 fail:
-    spsi_free(m->ctx, to.row);         /* old ones, or new after a failure */
+    spsi_free(m->ctx, to.row);         /* old arrays; after a failure new */
     spsi_free(m->ctx, to.col);
     spsi_free(m->ctx, to.val);
     return st;

@@ -17,8 +17,8 @@
 #define ROW_WIDTH (SPSI_NUMBER_WIDTH + 1)
 
 enum { GROUP = 8,                             /* columns copied at once */
-       ITEMS = 4096,                          /* rows of a piece, and bytes, */
-       TEXT = 1 << 26 };                      /* of what a process prints */
+       ITEMS = 4096,                          /* rows printed as a piece */
+       TEXT = 1 << 26 };                      /* bytes printed at a time */
 
 static size_t header_text(const void *data, int64_t first, int64_t last,
                           char *text)
@@ -234,8 +234,8 @@ fail:
     return st;
 }
 
-/* Columns that all processes print at a time: as many as take about TEXT bytes
- * of text in each, up to GROUP. */
+/* Returns how many columns all processes print at a time: as many as take about
+ * TEXT bytes of text in each process, up to GROUP. */
 static int columns_at_a_time(sps_context *ctx, int64_t whole, int k)
 {
     const int64_t each = whole / spsi_comm_size(ctx) + 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* own_rows.c - see own_rows.h. */
+/* own_rows.c - divides the rows of a file among processes. */
 #include <string.h>
 
 #include "core/comm.h"
 #include "io/own_rows.h"
 
-enum { BUCKETS = 8192 };     /* at most, for up to 64 processes */
+enum { BUCKETS = 8192 };     /* largest number for up to 64 processes */
 
 spsi_own spsi_own_of(int64_t n, int size)
 {
@@ -53,9 +53,9 @@ void spsi_own_cut(const spsi_own *o, const double *entries, int64_t *first)
     first[o->size] = o->n;
 }
 
-/* Makes an array of int32_t, in memory for as many int64_t, one of these, from
- * its end on: element p is written to bytes that only elements from 2 p on had,
- * which have been moved. */
+/* Converts `count` int32_t to int64_t in place, from the last to the first: the
+ * new element p overwrites the old elements 2 p and 2 p + 1, which have been
+ * read before. */
 static void widen(void *columns, int64_t count)
 {
     int32_t from[256];

@@ -30,8 +30,8 @@ static inline int64_t spsi_own_bucket(const spsi_own *o, int64_t row)
  * number of entries of bucket b.  Each process has a row at least, if there are
  * enough. */
 void spsi_own_cut(const spsi_own *o, const double *entries, int64_t *first);
-/* Makes a csr of the rows from `first` on of a matrix of `whole` rows, with
- * columns of the whole, one that is distributed (global columns).  ENOMEM. */
+/* Converts a csr that has the rows from `first` on, with all columns, of a
+ * matrix of `whole` rows to a distributed one (global columns).  ENOMEM. */
 sps_status spsi_own_spread(sps_context *ctx, sps_csr *A, int64_t first,
                            int64_t whole);
 /* Creates the distributed csr of the own rows of a matrix that every process

@@ -36,7 +36,8 @@ static sps_status split_name(spsi_file *f, const char **path)
     if (!colon || colon == *path || !colon[1] || access(*path, F_OK) == 0)
         return SPS_OK;
     f->path = spsi_strdup(f->ctx, *path);
-    SPS_REQUIRE(f->ctx, f->path, SPS_ENOMEM, "no host memory for a name");
+    SPS_REQUIRE(f->ctx, f->path, SPS_ENOMEM, "not enough host memory for a "
+                "file name");
     f->path[colon - *path] = '\0';
     if (access(f->path, F_OK) != 0) return SPS_OK;
     f->variable = colon + 1;
@@ -202,7 +203,7 @@ static sps_status go_on(sps_context *ctx, const char *path)
         : spsi_fail(ctx, SPS_EIO, "%s: interrupted on some process", path);
 }
 
-/* For several processes, collective: own rows of the matrix. */
+/* For several processes, collective: reads the own rows of the matrix. */
 static sps_status read_own(sps_context *ctx, const char *path,
                            const sps_read_options *ro, sps_read_info *info,
                            sps_csr **own_p)
@@ -263,8 +264,8 @@ fail:
     return st;
 }
 
-/* Makes row i row 2 i, the real parts; rows 2 i + 1, the imaginary parts, are
- * zero. */
+/* Makes a real array interleaved: row i becomes row 2 i, its real part, and
+ * rows 2 i + 1, the imaginary parts, are zero. */
 static sps_status interleave(const spsi_file *f, spsi_content *c)
 {
     const bool by_rows = c->order == SPS_ROW_MAJOR;
@@ -383,7 +384,7 @@ fail:
     return st;
 }
 
-/* For several processes, collective. */
+/* For several processes, collective: reads the own rows of a block. */
 static sps_status read_own_block(const spsi_file *like, const char *path,
                                  const sps_read_options *ro, sps_block **X_p)
 {

@@ -78,8 +78,8 @@ fail:
     return st;
 }
 
-/* *first, *whole: of the own rows among those of all processes.  ESHAPE unless
- * all have the same number of columns. */
+/* *first = the position of the own rows among those of all processes, *whole =
+ * the number of all.  ESHAPE unless all have the same number of columns. */
 static sps_status place_rows(const sps_block *X, int64_t *first,
                              int64_t *whole)
 {
@@ -104,7 +104,7 @@ fail:
     return st;
 }
 
-/* For several processes, collective. */
+/* For several processes, collective: each writes its rows to the same file. */
 static sps_status write_rows(const sps_block *X, const char *path,
                              bool interleaved)
 {

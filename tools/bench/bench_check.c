@@ -225,7 +225,8 @@ sps_status bench_reference(bench_trial *t)
 
     t->roundoff = -1;
     if (!kernel)
-        return spsi_fail(t->ctx, SPS_EUNFIT, "no kernel supports these types");
+        return spsi_fail(t->ctx, SPS_EUNFIT, "no kernel supports these types: "
+                         "there is nothing to measure");
     if (st == SPS_OK)
         st = spsi_planner_pin(t->ctx, &t->p, kernel, &plan);
     t->plan = plan;

@@ -58,7 +58,8 @@ static sps_status one(bench *b, const bench_run *what, int k, bench_row *row,
     if (st == SPS_OK && choose(&t, row))
         st = bench_measure(&t, row, &done);
     if (st == SPS_OK && !done)
-        st = spsi_fail(b->ctx, SPS_EUNFIT, "no kernel at width %d", k);
+        st = spsi_fail(b->ctx, SPS_EUNFIT, "no kernel fits blocks of %d "
+                       "columns", k);
     if (st == SPS_OK)
         *bytes = sector_bytes(&t);
     bench_trial_close(&t);

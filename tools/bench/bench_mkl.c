@@ -63,7 +63,7 @@ static bool load(void)
 
 static bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "MKL is called for doubles and fewer than 2^31 entries";
+    *why_not = "MKL is used only for doubles and fewer than 2^31 entries";
     return p->A->dtype == SPS_F64 && p->block == SPS_F64 &&
            p->A->nnz < INT32_MAX && p->A->nnz > 0;
 }
@@ -93,7 +93,8 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
     mkl.threads(super->ctx->threads);
     if (mkl.create(&m->A, 0, (int)A->nrow, (int)A->ncol, m->start,
                    m->start + 1, A->col, A->val) || !hint(m, p->k))
-        return spsi_fail(super->ctx, SPS_EUNFIT, "MKL refuses the matrix");
+        return spsi_fail(super->ctx, SPS_EUNFIT, "MKL does not accept the "
+                         "matrix");
     return SPS_OK;
 }
 

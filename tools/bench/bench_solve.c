@@ -133,8 +133,8 @@ sps_status bench_solves(bench *b, int *wrong)
     sps_status st = SPS_OK;
 
     printf("\nsolve: %s, %lld rows, %lld nonzeros, %s, rtol %.0e; %s, copy "
-           "%.1f GB/s\nseconds; ms: of an iteration; floor: times its byte "
-           "floor\n\n"
+           "%.1f GB/s\ntimes in seconds; ms: time of an iteration; floor: this "
+           "time over that of its bytes\n\n"
            "| solver   |    k | run   | iter. | products |  set-up  |   loop   "
            "|  verify  |    ms    | floor  |  spmm   | precond |  gram   |  "
            "small  | resid.  | backw.  | ended with | kernel |\n"

@@ -232,7 +232,7 @@ static int read_words(job *j, int argc, char **argv, char error[160])
         if (taken > 0)
             continue;
         if (!*error)
-            snprintf(error, 160, "%s %.60s", taken < 0 ? "bad or no value for"
+            snprintf(error, 160, "%s %.60s", taken < 0 ? "no valid value for"
                                                        : "unknown word",
                      argv[i]);
         return -1;
@@ -243,12 +243,13 @@ static int read_words(job *j, int argc, char **argv, char error[160])
     }
     if ((j->blocks || j->solve) &&
         (j->b.tsv || (j->precision && strcmp(j->precision, "double")))) {
-        snprintf(error, 160, "-tsv and -precision single are for kernels");
+        snprintf(error, 160, "-tsv and -precision single need kernels, not "
+                 "-solve or -blocks");
         return -1;
     }
     if (!j->b.runs && !add_run(&j->b, j->op, j->precision, j->widths)) {
-        snprintf(error, 160, "-op is spmm or sddmm, -precision double or "
-                 "single, -k a list of 1 to 1024");
+        snprintf(error, 160, "-op must be spmm or sddmm, -precision double or "
+                 "single, -k a list of widths of 1 to 1024");
         return -1;
     }
     widths(j->widths ? j->widths : j->solve && !j->blocks ? "16" :

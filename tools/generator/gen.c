@@ -101,9 +101,9 @@ static int parse_rmat(gen_spec *spec, int argc, char **argv, char error[160])
     if (!digit(argc, argv, 1) || !digit(argc, argv, 2))
         return fail(error, "rmat needs SCALE EDGES", "");
     if (!whole(argv[1], 1, 30, &scale))
-        return fail(error, "rmat: SCALE is 1 to 30, not ", argv[1]);
+        return fail(error, "rmat: SCALE must be 1 to 30, not ", argv[1]);
     if (!whole(argv[2], 1, 1000000, &spec->edges))
-        return fail(error, "rmat: EDGES is 1 to 1000000, not ", argv[2]);
+        return fail(error, "rmat: EDGES must be 1 to 1000000, not ", argv[2]);
     spec->scale = (int)scale;
     return 3;
 }
@@ -115,14 +115,14 @@ static int parse_blocks(gen_spec *spec, int argc, char **argv,
         if (!digit(argc, argv, i))
             return fail(error, "blocks needs N B COUNT FILL", "");
     if (!whole(argv[1], 1, INT32_MAX, &spec->n[0]))
-        return fail(error, "blocks: N is 1 to 2147483647, not ", argv[1]);
+        return fail(error, "blocks: N must be 1 to 2147483647, not ", argv[1]);
     if (!whole(argv[2], 1, 4096, &spec->block) || spec->n[0] % spec->block)
-        return fail(error, "blocks: B is 1 to 4096 and divides N, not ",
+        return fail(error, "blocks: B must be 1 to 4096 and divide N, not ",
                     argv[2]);
     if (!whole(argv[3], 1, spec->n[0] / spec->block, &spec->per_row))
-        return fail(error, "blocks: COUNT is 1 to N / B, not ", argv[3]);
+        return fail(error, "blocks: COUNT must be 1 to N / B, not ", argv[3]);
     if (!number(argv[4], 0, 1, &spec->fill))
-        return fail(error, "blocks: FILL is 0 to 1, not ", argv[4]);
+        return fail(error, "blocks: FILL must be 0 to 1, not ", argv[4]);
     return 5;
 }
 
@@ -132,7 +132,8 @@ static int parse_least(gen_spec *spec, int argc, char **argv, char error[160])
         if (!digit(argc, argv, i))
             return fail(error, "leastsquares needs M N", "");
         if (!whole(argv[i], 1, INT32_MAX, &spec->n[i - 1]))
-            return fail(error, "leastsquares: M and N are 1 to 2147483647, not ",
+            return fail(error, "leastsquares: M and N must be 1 to "
+                        "2147483647, not ",
                         argv[i]);
     }
     return 3;
@@ -156,7 +157,7 @@ int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
         return parse_least(spec, argc, argv, error);
     for (words = 1; words < 4 && digit(argc, argv, words); words++)
         if (!whole(argv[words], 1, 100000, &spec->n[words - 1]))
-            return fail(error, "a size is 1 to 100000, not ", argv[words]);
+            return fail(error, "a size must be 1 to 100000, not ", argv[words]);
     if (words == 2)
         spec->n[1] = spec->n[2] = spec->n[0];
     if (words == 2 || words == 4)
@@ -308,7 +309,7 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
         return false;
     }
     if (spec->mass && !grid) {
-        fail(error, "a mass matrix belongs to a grid", "");
+        fail(error, "only grids have a mass matrix", "");
         return false;
     }
     if (spec->kind != GEN_LEAST && (spec->cond != 100 || spec->deficient)) {
@@ -316,8 +317,7 @@ bool gen_open(const gen_spec *spec, gen *g, char error[160])
         return false;
     }
     if (spec->kind == GEN_LEAST && spec->perturb) {
-        fail(error, "-perturb is not for leastsquares: another -seed changes "
-             "all", "");
+        fail(error, "-perturb is not for leastsquares: use another -seed", "");
         return false;
     }
     if (!open_kind(g, error)) return false;

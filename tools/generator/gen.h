@@ -75,7 +75,8 @@ typedef struct gen_spec {
                             smallest that is not 0 */
     int64_t deficient;   /* leastsquares: number of singular values that are
                             0 */
-    int64_t scatter[2];  /* set by gen_least_open */
+    int64_t scatter[2];  /* leastsquares: multipliers that permute the d_j and
+                            the columns; set by gen_least_open */
     uint64_t seed;       /* rmat, blocks, leastsquares: seed of the pattern */
 } gen_spec;
 
@@ -101,7 +102,8 @@ void gen_default(gen_spec *spec);
 /* Reads "KIND SIZES" from the words at argv[0].  Returns the number of words
  * read, 0 if the first word is no kind, or -1 with a text in error. */
 int gen_parse(gen_spec *spec, int argc, char **argv, char error[160]);
-/* Reads one option of the generators ("-aniso 0.1"); returns the same. */
+/* Reads one option of the generators ("-aniso 0.1") at argv[0].  Returns the
+ * number of words read, 0 if it is no option, or -1 with a text in error. */
 int gen_option(gen_spec *spec, int argc, char **argv, char error[160]);
 /* Returns a static help text for the options above, one line each. */
 const char *gen_help(void);
@@ -133,7 +135,7 @@ bool gen_grid_open(gen *g, char error[160]);
 int64_t gen_grid_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_grid_count(const gen *g, int64_t i);
 void gen_grid_place(const gen *g, int64_t node, int64_t c[3]);
-/* Called after gen_grid_open. */
+/* gen_mass_open is called after gen_grid_open. */
 bool gen_mass_open(gen *g);
 int64_t gen_mass_row(const gen *g, int64_t i, int32_t *col, double *val);
 int64_t gen_mass_count(const gen *g, int64_t i);

@@ -26,8 +26,8 @@ static int64_t first_column(const gen_spec *s, int64_t r, int64_t c)
            s->block;
 }
 
-/* Returns bits 0 .. 3, which tell whether entries q .. q + 3 of row i in block
- * number c of its block row are stored. */
+/* Returns bits 0 .. 3, which tell whether the entries in columns q .. q + 3 of
+ * row i within block number c of its block row are stored. */
 static unsigned there(const gen_spec *s, int64_t i, int64_t c, int64_t q)
 {
     uint32_t w[4];

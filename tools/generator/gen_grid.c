@@ -41,7 +41,8 @@ static double coefficient(const gen *g, const int64_t c[3])
     return box % 2 ? jump_ratio : 1;
 }
 
-/* Returns the index of a position whose coordinates begin at -1. */
+/* Returns the index, from 0, of position c of the grid, whose coordinates begin
+ * at -1. */
 static uint64_t number(const gen *g, const int64_t c[3])
 {
     const int64_t *n = g->spec.n;
@@ -204,8 +205,8 @@ static void around(const gen *g, const int64_t c[3], double k[8][3])
     }
 }
 
-/* Returns the entry for unknown i at the node and unknown j at its neighbour at
- * offset d. */
+/* Returns the entry for unknown i at a node and unknown j at its neighbour at
+ * offset d; k: coefficients of the elements around the node, by around(). */
 static double entry(const gen *g, double k[8][3], const int d[3], int i,
                     int j)
 {
@@ -277,7 +278,7 @@ bool gen_grid_open(gen *g, char error[160])
     }
     nodes = n[0] * n[1] * n[2];       /* at most 1e15 */
     if (nodes > INT32_MAX / dof) {
-        snprintf(error, 160, "%lld unknowns, at most 2^31 - 1",
+        snprintf(error, 160, "%lld unknowns are too many, at most 2^31 - 1",
                  (long long)(nodes * dof));
         return false;
     }

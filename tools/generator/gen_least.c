@@ -71,7 +71,8 @@ static double singular(const gen_spec *s, int64_t j)
     return rank > 1 ? pow(s->cond, -(double)t / (double)(rank - 1)) : 1;
 }
 
-/* Adds x times row j of K, whose columns are permuted before. */
+/* Appends x times row j of K, with the permutation of columns, to col and val;
+ * returns the number of entries. */
 static int64_t add_last(const gen_spec *s, int64_t j, double x, int32_t *col,
                         double *val)
 {
@@ -89,7 +90,8 @@ static int64_t add_last(const gen_spec *s, int64_t j, double x, int32_t *col,
     return size;
 }
 
-/* Adds x times row i of G diag(d) H K. */
+/* Appends x times row i of G diag(d) H K to col and val; returns the number of
+ * entries. */
 static int64_t add_row(const gen_spec *s, int64_t i, double x, int32_t *col,
                        double *val)
 {
@@ -167,8 +169,8 @@ bool gen_least_open(gen *g, char error[160])
     int64_t nnz = 0, diagonal = 0;
 
     if (s->deficient >= smaller(s)) {
-        snprintf(error, 160, "-deficient %lld: it is below the smaller size, "
-                 "%lld", (long long)s->deficient, (long long)smaller(s));
+        snprintf(error, 160, "-deficient %lld: it must be below the smaller "
+                 "size, %lld", (long long)s->deficient, (long long)smaller(s));
         return false;
     }
     s->scatter[0] = scatter(smaller(s));

@@ -26,8 +26,8 @@
 #endif
 
 enum { USAGE = 2, MEMORY = 5, OUTPUT = 7 };
-enum { PIECE = 4096, PER_THREAD = 4 };   /* rows of a piece; pieces in memory
-                                            per thread */
+enum { PIECE = 4096, PER_THREAD = 4 };   /* rows of a piece; pieces that are in
+                                            memory for each thread */
 
 typedef struct job {
     gen_spec spec;
@@ -110,8 +110,8 @@ static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
     return true;
 }
 
-/* Writes coordinates first .. end-1 of the sequence of all x, then all y, then
- * all z, since array files are column-major. */
+/* Writes numbers first .. end-1 of the sequence of all x coordinates, all y and
+ * all z: array files are column-major. */
 static bool write_coordinates(const gen *g, int64_t first, int64_t end,
                               piece *to)
 {
@@ -224,7 +224,7 @@ static void fill_round(const gen *g, const job *j, int64_t first, int count,
     }
 }
 
-/* Writes head and body; returns 0 or an exit code. */
+/* Writes the header and all lines; returns 0 or an exit code. */
 static int write_lines(const gen *g, const job *j, FILE *f)
 {
     int count = PER_THREAD * j->threads, code = 0;
@@ -342,7 +342,7 @@ static int own_option(job *j, int argc, char **argv, char error[160])
         return *to = argv[1], 2;
     j->threads = atoi(argv[1]);
     if (j->threads < 1 || j->threads > 1024) {
-        snprintf(error, 160, "-threads is 1 to 1024, not %.60s", argv[1]);
+        snprintf(error, 160, "-threads must be 1 to 1024, not %.60s", argv[1]);
         return -1;
     }
     return 2;
@@ -381,7 +381,8 @@ static int read_words(job *j, int argc, char **argv, char error[160])
     for (int i = 1, taken; i < argc; i += taken) {
         taken = gen_parse(&j->spec, argc - i, argv + i, error);
         if (taken > 0 && kind) {
-            snprintf(error, 160, "one matrix at a time: %.60s", argv[i]);
+            snprintf(error, 160, "%.60s: only one matrix can be written at a "
+                     "time", argv[i]);
             return -1;
         }
         kind |= taken > 0;

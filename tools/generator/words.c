@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* words.c - converts the different forms of an option to one. */
+/* words.c - converts the forms of an option (--name=value, -name value) to
+ * one. */
 #include "tools/generator/words.h"
 
 #include <ctype.h>

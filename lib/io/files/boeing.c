@@ -131,7 +131,7 @@ static sps_status read_header(boeing *h, spsi_content *c)
     SPS_TRY(read_integers(h, h->l.p, h->l.length, 5, n));
     h->lines_of_rhs = n[4];
     SPS_TRY(spsi_lines_need(&h->l, "its type"));
-    for (int i = 0; i < 3; i++)      /* recognise has seen them */
+    for (int i = 0; i < 3; i++)      /* recognise() checked the three letters */
         h->type[i] = (char)(h->l.p[i] & ~('a' ^ 'A'));
     SPS_TRY(check_type(h));
     SPS_TRY(read_integers(h, h->l.p + 3, h->l.length - 3, 3, n));
@@ -139,9 +139,9 @@ static sps_status read_header(boeing *h, spsi_content *c)
     c->ncol = n[1];
     c->count = n[2];
     SPS_REQUIRE(f->ctx, c->nrow == c->ncol || !strchr("SZ", h->type[1]),
-                SPS_EPARSE, "%s:3: type %s, but %lld rows and %lld columns "
-                "are not square", f->name, h->type, (long long)c->nrow,
-                (long long)c->ncol);
+                SPS_EPARSE, "%s:3: a matrix of type %s must be square, but "
+                "this one has %lld rows and %lld columns", f->name, h->type,
+                (long long)c->nrow, (long long)c->ncol);
     SPS_TRY(read_formats(h));
 fail:
     return st;
@@ -169,10 +169,11 @@ static sps_status read_pointers(boeing *h, const spsi_content *c)
         SPS_TRY(spsi_fields_whole(&s, &h->start[j]));
         h->start[j]--;
         SPS_REQUIRE(f->ctx, h->start[j] >= 0 && h->start[j] <= c->count,
-                    SPS_EPARSE, "%s:%lld: pointer %lld of column %lld, but "
-                    "there are %lld entries, counted from 1", f->name,
-                    (long long)h->l.number, (long long)h->start[j] + 1,
-                    (long long)j + 1, (long long)c->count);
+                    SPS_EPARSE, "%s:%lld: pointer %lld of column %lld is "
+                    "not a position among the %lld entries, counted from 1",
+                    f->name, (long long)h->l.number,
+                    (long long)h->start[j] + 1, (long long)j + 1,
+                    (long long)c->count);
     }
     SPS_TRY(spsi_entries_check(f, "the list of pointers", h->start, c->ncol,
                                c->count, 1));
@@ -215,8 +216,8 @@ fail:
     return st;
 }
 
-/* Finds the factor of mirror images: 0 without symmetry, or if both triangles
- * are stored, which lenient reading allows if they agree. */
+/* Finds the factor of mirror images, 1 or -1; 0 without symmetry, or if both
+ * triangles are stored, which lenient reading allows if they agree. */
 static sps_status find_sign(const boeing *h, const spsi_content *c,
                             double *sign)
 {
@@ -318,8 +319,9 @@ static sps_status read_sides(boeing *h, spsi_content *c)
     sps_status st;
 
     SPS_REQUIRE(f->ctx, c->ncol >= 0 && c->count >= 0 && c->nrow >= 0 &&
-                h->side_count > 0, SPS_EPARSE, "%s:5: %lld right-hand sides",
-                f->name, (long long)h->side_count);
+                h->side_count > 0, SPS_EPARSE, "%s:5: the number of right-hand "
+                "sides is %lld, or a size of the matrix is negative", f->name,
+                (long long)h->side_count);
     SPS_TRY(skip(h, &h->pointers, c->ncol + 1, "the pointers of columns"));
     SPS_TRY(skip(h, &h->indices, c->count, "the row indices"));
     if (h->type[0] != 'P')
@@ -327,8 +329,9 @@ static sps_status read_sides(boeing *h, spsi_content *c)
     c->ncol = h->side_count;
     if ((h->side_type[0] | 32) == 'm') return read_sparse_sides(h, c);
     SPS_REQUIRE(f->ctx, (h->side_type[0] | 32) == 'f', SPS_EPARSE, "%s:5: "
-                "right-hand sides of type \"%.3s\"; F (full) and M (as the "
-                "matrix) are read", f->name, h->side_type);
+                "right-hand sides of type \"%.3s\" are not supported, only F "
+                "(full) and M (sparse, like the matrix)", f->name,
+                h->side_type);
     c->order = SPS_COL_MAJOR;
     c->count = c->nrow <= INT32_MAX && c->ncol <= INT32_MAX
                    ? c->nrow * c->ncol : INT64_MAX;

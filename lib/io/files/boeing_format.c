@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* boeing_format.c - see boeing_format.h.  On input a field without a point has
- * it before its last d digits, and kP divides a number without exponent by
- * 10^k (ISO 1539, "Numeric editing"). */
+/* boeing_format.c - reads fields of fixed width by formats of Fortran.  In a
+ * number without a decimal point the last d digits are decimals, and kP divides
+ * a number without exponent by 10^k (ISO 1539, "Numeric editing"). */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int take_number(const char **p, int none)
     return digits ? v : none;
 }
 
-/* [kP[,]] [r] [(] letter w [.d [Ee]], without blanks. */
+/* Parses [kP[,]] [r] [(] letter w [.d [Ee]], without blanks. */
 static bool parse(const char *p, const char *kinds, spsi_fortran *f)
 {
     bool minus;
@@ -111,7 +111,7 @@ fail:
     return st;
 }
 
-/* Finds the next field. */
+/* Sets *p and *length to the next field, in this line or the next. */
 static sps_status field(spsi_fields *s, const char **p, size_t *length)
 {
     const size_t width = (size_t)s->format->width;

@@ -34,11 +34,11 @@ static const spsi_binary types[MATRIX] = {
 
 typedef struct mat5 {
     spsi_bytes file, packed;   /* packed: the contents of one element */
-    spsi_bytes *b;             /* the one of them that is read */
+    spsi_bytes *b;             /* &file, or &packed within a compressed one */
     z_stream z;
     bool inflating, unpacked;
     uint64_t left;             /* packed bytes that have not been read */
-    bool swapped;
+    bool swapped;              /* byte order differs from this machine's */
     int rank;                  /* of the chosen matrix, see rank_of; 0: none is
                                   chosen */
     bool doubtful;             /* another one has the same rank */
@@ -50,13 +50,13 @@ typedef struct mat5 {
 
 typedef struct element {
     uint32_t type, size;
-    int padding;               /* bytes after it */
-    spsi_binary number;        /* if it consists of numbers: their type */
-    int64_t count;             /* and how many there are, otherwise -1 */
+    int padding;               /* bytes of padding after the contents */
+    spsi_binary number;        /* type of the numbers that it contains */
+    int64_t count;             /* how many these are; -1: no numbers */
 } element;
 
 typedef struct array {
-    int class;
+    int class;                 /* STRUCT, SPARSE, DOUBLE, ...; 1: cells */
     bool complex;
     int dimensions;
     int64_t rows, columns;
@@ -88,8 +88,8 @@ static sps_status inflate_some(mat5 *m)
     code = inflate(&m->z, Z_NO_FLUSH);
     spsi_bytes_consume(&m->file, got - m->z.avail_in);
     m->left -= got - m->z.avail_in;
-    SPS_REQUIRE(f->ctx, code != Z_MEM_ERROR, SPS_ENOMEM, "%s: no host memory "
-                "to unpack", f->name);
+    SPS_REQUIRE(f->ctx, code != Z_MEM_ERROR, SPS_ENOMEM, "%s: not enough "
+                "host memory to unpack the file", f->name);
     SPS_REQUIRE(f->ctx, code == Z_OK || code == Z_STREAM_END, SPS_EPARSE,
                 "%s: a compressed variable is broken or cut off near byte "
                 "%llu: %s (fetch or write the file again)", f->name,
@@ -107,7 +107,7 @@ static sps_status fill_unpacked(void *source, char *buffer, size_t room,
     sps_status st = SPS_OK;
 
     m->z.next_out = (Bytef *)buffer;
-    m->z.avail_out = (unsigned)room;    /* at most a chunk of bytes.c */
+    m->z.avail_out = (unsigned)room;    /* room <= CHUNK of bytes.c */
     while (m->z.avail_out > 0 && !m->unpacked) SPS_TRY(inflate_some(m));
     *got = room - m->z.avail_out;
 fail:
@@ -125,8 +125,8 @@ static sps_status start_unpacking(mat5 *m, uint32_t size)
     m->z = (z_stream){.zalloc = spsi_zlib_new, .zfree = spsi_zlib_free,
                       .opaque = f->ctx};
     m->inflating = inflateInit(&m->z) == Z_OK;
-    SPS_REQUIRE(f->ctx, m->inflating, SPS_ENOMEM, "%s: no host memory to "
-                "unpack", f->name);
+    SPS_REQUIRE(f->ctx, m->inflating, SPS_ENOMEM, "%s: not enough host "
+                "memory to unpack the file", f->name);
     m->packed = (spsi_bytes){.f = f, .fill = fill_unpacked, .source = m,
                              .bound = most * RATIO, .buffer = buffer};
     snprintf(m->packed.name, sizeof m->packed.name, "%.120s (unpacked)",
@@ -161,7 +161,7 @@ static sps_status next_element(mat5 *m, element *e)
     SPS_TRY(spsi_bytes_take(m->b, p, 4, "an element"));
     e->type = number(m, p);
     e->size = e->type >> 16;
-    if (e->size > 4) return malformed(m, "", "no type of an element");
+    if (e->size > 4) return malformed(m, "", "an element has no type");
     if (e->size > 0) {
         e->type &= 0xffff;
         e->padding = 4 - (int)e->size;
@@ -178,7 +178,7 @@ fail:
     return st;
 }
 
-/* Reads the next element, of whole numbers, at most `most`. */
+/* Reads the next element, which must consist of at most `most` integers. */
 static sps_status next_wholes(mat5 *m, int64_t most, int64_t *to,
                               int64_t *count, const char *what)
 {
@@ -186,8 +186,8 @@ static sps_status next_wholes(mat5 *m, int64_t most, int64_t *to,
     sps_status st;
 
     SPS_TRY(next_element(m, &e));
-    if (e.count < 0 || e.count > most) return malformed(m, what, "no such "
-                                                        "sizes or flags");
+    if (e.count < 0 || e.count > most) return malformed(m, what, "not a "
+                                                        "list of integers");
     SPS_TRY(spsi_bytes_wholes(m->b, e.number, e.count, to));
     SPS_TRY(spsi_bytes_skip(m->b, (uint64_t)e.padding, what));
     *count = e.count;
@@ -195,7 +195,7 @@ fail:
     return st;
 }
 
-/* Reads text of at most room - 1 bytes; the rest is passed over. */
+/* Reads text of at most room - 1 bytes; further bytes are skipped. */
 static sps_status next_text(mat5 *m, char *to, size_t room, size_t *length)
 {
     element e;
@@ -242,8 +242,8 @@ static sps_status read_starts(mat5 *m, const array *a, int64_t most,
     sps_status st;
 
     SPS_TRY(next_element(m, &e));
-    if (e.count != a->columns + 1) return malformed(m, a->name, "other starts "
-                                                    "of columns than columns");
+    if (e.count != a->columns + 1) return malformed(m, a->name, "the number "
+                         "of starts of columns is not that of columns + 1");
     SPS_TRY(spsi_bytes_room(m->b, e.number, e.count, sizeof **start_p,
                             "starts of columns", (void **)start_p));
     SPS_TRY(spsi_bytes_wholes(m->b, e.number, e.count, *start_p));
@@ -274,7 +274,8 @@ fail:
     return st;
 }
 
-/* There may be more row numbers than entries; those have no meaning. */
+/* Checks the row numbers of the nnz entries and converts them to int32_t.  The
+ * file may have more row numbers, which have no meaning. */
 static sps_status narrow(const mat5 *m, const array *a, const int64_t *wide,
                          int64_t nnz, int32_t **row_p)
 {
@@ -378,8 +379,9 @@ static sps_status take_named(mat5 *m, const array *a)
 
     SPS_REQUIRE(f->ctx, a->class >= SPARSE && a->class <= LAST &&
                 a->dimensions == 2, SPS_EPARSE, "%s: \"%s\" is not a matrix "
-                "of numbers (class %d of MATLAB, %d dimensions)", f->name,
-                a->name, a->class, a->dimensions);
+                "of numbers, but an array of MATLAB's class %d (1 cell, 2 "
+                "struct, 4 char, 5 sparse, 6 and above numbers) with %d "
+                "dimensions", f->name, a->name, a->class, a->dimensions);
     m->complete = true;
     SPS_TRY(read_matrix(m, a));
 fail:
@@ -451,7 +453,8 @@ fail:
     return st;
 }
 
-/* name: of a field, otherwise "".  What is not wanted is passed over. */
+/* Reads an array of `size` bytes, or skips it if it is not wanted.  name: that
+ * of the field of a struct, otherwise "". */
 static sps_status read_array(mat5 *m, uint32_t size, const char *name,
                              int depth)
 {
@@ -462,7 +465,7 @@ static sps_status read_array(mat5 *m, uint32_t size, const char *name,
     if (size == 0) return SPS_OK;
     SPS_TRY(next_array(m, name, &a));
     if (a.dimensions < 2 || a.rows < 0 || a.columns < 0)
-        return malformed(m, a.name, "no sizes");
+        return malformed(m, a.name, "its sizes are missing or negative");
     if (is_candidate(&a)) remember(m, &a);
     if (a.class == STRUCT && depth < DEPTH && a.rows == 1 && a.columns == 1)
         SPS_TRY(read_fields(m, &a, depth));
@@ -532,8 +535,8 @@ static sps_status read_header(mat5 *m)
     SPS_TRY(spsi_bytes_take(&m->file, p, HEADER, "the header"));
     SPS_REQUIRE(f->ctx, !memcmp(p + HEADER - 2, "IM", 2) ||
                 !memcmp(p + HEADER - 2, "MI", 2), SPS_EPARSE, "%s: byte 126: "
-                "no byte order, as a file of MATLAB has there (fetch or write "
-                "the file again)", f->name);
+                "the byte order of a MATLAB file, IM or MI, is missing (fetch "
+                "or write the file again)", f->name);
     m->swapped = (p[HEADER - 2] == 'M') != spsi_big_endian();
 fail:
     return st;

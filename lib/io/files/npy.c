@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* npy.c - see npy.h. */
+/* npy.c - reads arrays of NumPy, and prints their headers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,8 +18,9 @@ bool spsi_npy_begins(const char *p, size_t length)
 static sps_status malformed(const spsi_bytes *b, const char *what)
 {
     return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: the header of the array "
-                     "says nothing of its %s that is understood (written by "
-                     "numpy.save?)", b->name, what);
+                     "lacks its %s, or states it in an unknown form (was "
+                     "the file written by numpy.save?)",
+                     b->name, what);
 }
 
 /* Returns what follows 'key': in the dictionary, or NULL if there is no such
@@ -114,7 +115,7 @@ static sps_status read_shape(const spsi_bytes *b, const char *text, spsi_npy *a)
         end = spsi_number_integer(p, &n);
         if (!end || end == p || n > INT64_C(1) << 60)
             return malformed(b, "shape");
-        if (*end == 'L') end++;              /* of Python 2 */
+        if (*end == 'L') end++;              /* Python 2 wrote 3L */
         if (a->dimensions == SPSI_NPY_DIMENSIONS ||
             __builtin_mul_overflow(a->count, n, &a->count))
             return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: an array of more "

@@ -60,7 +60,8 @@ static size_t copy_eights(const void *data, int64_t first, int64_t last,
     return 8 * (size_t)(last - first);
 }
 
-/* Converts int64_t to 4 bytes, and int32_t to 8. */
+/* copy_narrow converts int64_t to 4-byte integers, copy_wide int32_t to 8-byte
+ * ones. */
 static size_t copy_narrow(const void *data, int64_t first, int64_t last,
                           char *to)
 {
@@ -282,7 +283,7 @@ static sps_status write_npz_csr(sps_context *ctx, spsi_sink *s,
         {"data.npy", emit_data}};
     outlet o = {.ctx = ctx, .s = s};
 
-    (void)symmetric;             /* the format has no symmetry: all entries */
+    (void)symmetric;             /* .npz has no symmetry: all is written */
     return write_archive(&o, m, MEMBERS, A);
 }
 

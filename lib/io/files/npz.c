@@ -29,8 +29,9 @@ typedef struct npz {
     int64_t lengths[5];        /* numbers of elements of indptr, offsets,
                                   indices, row, col */
     spsi_npy array;            /* header (type and shape) of the array data */
-    int arrays;                /* "data", and arrays of other names */
-    int64_t rounded;
+    int arrays;                /* number of arrays seen: "data", and those that
+                                  belong to no sparse matrix */
+    int64_t rounded;           /* integers beyond 2^53 that were rounded */
 } npz;
 
 enum { INDPTR, OFFSETS, INDICES, ROW, COL };
@@ -285,7 +286,7 @@ static sps_status check_compressed(const npz *z, int64_t major, int64_t minor)
                 (long long)z->shape[0], (long long)z->shape[1],
                 (long long)major + 1);
     SPS_TRY(check_data(z, count, z->format[0] == 'b' ? 3 : 1));
-    if (z->indptr[major] < count) count = z->indptr[major];   /* room to grow */
+    if (z->indptr[major] < count) count = z->indptr[major];   /* some unused */
     SPS_TRY(spsi_entries_check(z->f, "indptr", z->indptr, major, count, 0));
     SPS_TRY(check_below(z, "indices", z->indices, count, minor));
 fail:
@@ -312,7 +313,8 @@ static sps_status make_coo(npz *z, spsi_content *c)
 
     if (!z->row || !z->col) return missing(z, "row and col");
     SPS_REQUIRE(z->f->ctx, z->lengths[ROW] == z->lengths[COL], SPS_EPARSE,
-                "%s: %lld rows, but %lld columns", z->f->name,
+                "%s: the array \"row\" has %lld elements, but \"col\" has "
+                "%lld", z->f->name,
                 (long long)z->lengths[ROW], (long long)z->lengths[COL]);
     SPS_TRY(check_data(z, z->lengths[ROW], 1));
     SPS_TRY(check_below(z, "row", z->row, z->lengths[ROW], c->nrow));
@@ -361,7 +363,7 @@ static sps_status make_bsr(npz *z, spsi_content *c)
                 (long long)shape[2], (long long)c->nrow, (long long)c->ncol);
     above = c->nrow / shape[1];
     SPS_TRY(check_compressed(z, above, c->ncol / shape[2]));
-    c->count = z->indptr[above] * shape[1] * shape[2];   /* in memory */
+    c->count = z->indptr[above] * shape[1] * shape[2];   /* stored zeros too */
     SPS_TRY(sps_csr_create(z->f->ctx, c->nrow, c->ncol, c->count, SPS_F64,
                            &c->A));
     for (int64_t i = 0; i < above; i++)

@@ -14,7 +14,8 @@ typedef struct petsc {
     spsi_bytes b;
     spsi_binary whole;         /* type of integers */
     spsi_binary real;
-    bool enough;               /* another pair of A and b follows */
+    bool enough;               /* the rest is not wanted: another pair of A and
+                                  b follows */
 } petsc;
 
 static int64_t first_integer(const char *p, int size)
@@ -107,7 +108,7 @@ static sps_status read_matrix(petsc *p, spsi_content *c)
     c->count = size[2] < 0 ? 0 : size[2];
     SPS_TRY(spsi_format_check(f, c, false, p->b.bound));
     SPS_REQUIRE(f->ctx, size[2] >= SPSI_PETSC_DENSE, SPS_EPARSE, "%s: a "
-                "matrix of PETSc with %lld entries", f->name,
+                "matrix of PETSc cannot have %lld entries", f->name,
                 (long long)size[2]);
     if (size[2] == SPSI_PETSC_DENSE) return read_dense(p, c);
     if (f->peek) return SPS_OK;
@@ -166,8 +167,8 @@ static void forget(const spsi_file *f, spsi_content *c)
     c->nrow = c->ncol = c->count = 0;
 }
 
-/* *id is that of the next object, whose header begins with it, or 0 if none
- * follows. */
+/* Reads *id, the first integer of the next object's header, which tells its
+ * kind; 0 if no object follows. */
 static sps_status next_object(petsc *p, int64_t *id)
 {
     const char *head;
@@ -191,7 +192,7 @@ static sps_status read_objects(petsc *p, spsi_content *c)
     SPS_TRY(next_object(p, &id));
     do {
         if (id == SPSI_PETSC_MAT) {
-            /* A, b, and another pair; a csr is the first matrix. */
+            /* After A and b another pair begins, which a block leaves. */
             p->enough = c->ncol > 0 && p->b.f->block;
             if (p->enough) break;
             if (c->ncol > 0) forget(p->b.f, c);

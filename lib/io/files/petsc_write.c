@@ -72,7 +72,7 @@ static sps_status write_csr(sps_context *ctx, spsi_sink *s, const sps_csr *A,
                               (int32_t)A->ncol, (int32_t)A->nnz};
     sps_status st;
 
-    (void)symmetric;             /* the format has no symmetry: all entries */
+    (void)symmetric;             /* PETSc has none: all is written */
     SPS_REQUIRE(ctx, A->nrow <= INT32_MAX && A->ncol <= INT32_MAX &&
                 A->nnz <= INT32_MAX, SPS_EINVAL, "%lld entries are too many "
                 "for a binary file of PETSc with 32-bit integers: write .npz",
@@ -94,8 +94,9 @@ static sps_status write_block(spsi_sink *s, const sps_block *X,
     sps_status st;
 
     SPS_REQUIRE(X->ctx, !interleaved && X->n <= INT32_MAX, SPS_EINVAL,
-                "a complex block, or one of %lld rows, is not written for "
-                "PETSc, but as .mtx or .npy", (long long)X->n);
+                "a block that is complex or has more than 2^31 - 1 rows (this "
+                "one has %lld) cannot be written for PETSc: write .mtx or "
+                ".npy", (long long)X->n);
     SPS_TRY(SPS_NEW(X->ctx, X->n * X->k, &x));
     if (X->n > 0)
         SPS_TRY(sps_block_get(X, 0, X->k, x, X->k, SPS_ROW_MAJOR, SPS_HOST));

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 typedef struct spsi_plain {
-    int count;               /* 0 for an empty line or one with other
-                                contents */
-    bool whole;              /* the first two are integers */
+    int count;               /* how many numbers the line has; 0 if it is empty
+                                or has other contents */
+    bool whole;              /* the first two numbers are integers */
     char separator;          /* ',' ';' or ' ' */
 } spsi_plain;
 

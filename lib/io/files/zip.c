@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* zip.c - see zip.h (APPNOTE.TXT of PKWARE, sections 4.3 to 4.5).
+/* zip.c - the layout of a zip archive (APPNOTE.TXT of PKWARE, 4.3 to 4.5):
  *
  *   local header  30 bytes, name, extra fields   (sizes of 64 bits: field 1)
  *   data          stored or deflated
@@ -94,8 +94,8 @@ static sps_status inflate_some(spsi_zip *z)
     code = inflate(&z->z, Z_NO_FLUSH);
     spsi_bytes_consume(&z->file, got - z->z.avail_in);
     if (z->sized) z->left -= got - z->z.avail_in;
-    SPS_REQUIRE(f->ctx, code != Z_MEM_ERROR, SPS_ENOMEM, "%s: no host memory "
-                "to unpack", f->name);
+    SPS_REQUIRE(f->ctx, code != Z_MEM_ERROR, SPS_ENOMEM, "%s: not enough "
+                "host memory to unpack the file", f->name);
     if (code == Z_BUF_ERROR && got == 0) return cut_off(z);
     SPS_REQUIRE(f->ctx, code == Z_OK || code == Z_STREAM_END ||
                 code == Z_BUF_ERROR, SPS_EPARSE, "%s: the member %s is broken "

@@ -14,15 +14,15 @@ typedef struct spsi_zip {
     spsi_bytes member;         /* unpacked bytes of the open member */
     char name[64];             /* name of the member, cut if it is too long */
     bool deflated;
-    bool sized;                /* packed, unpacked and crc are known */
+    bool sized;                /* local header has sizes and checksum */
     bool wide;                 /* sizes after the member have 8 bytes */
     bool done;                 /* the whole member has been unpacked */
     uint64_t left;             /* packed bytes that have not been read */
     uint64_t size;             /* unpacked bytes that the header promises */
     uint64_t produced;         /* bytes unpacked so far */
-    uint32_t promised, crc;
+    uint32_t promised, crc;    /* checksums: by the header; of bytes so far */
     z_stream z;
-    bool inflating;
+    bool inflating;            /* z is open */
 } spsi_zip;
 
 bool spsi_zip_begins(const char *p, size_t length);

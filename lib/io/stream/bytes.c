@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bytes.c - see bytes.h.  Arrays bypass the buffer: 8-byte numbers in the byte
- * order of this machine are read directly to their destination. */
+/* bytes.c - buffered bytes of a file, or of an unpacked part of it.  Arrays
+ * bypass the buffer: 8-byte numbers in the byte order of this machine are read
+ * directly to their destination. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 
 enum { BUFFER = 2 * SPSI_BYTES_PEEK };
 
-#define CHUNK ((size_t)1 << 20)  /* between two calls of progress */
+#define CHUNK ((size_t)1 << 20)  /* bytes between two calls of progress */
 
 static sps_status fill_file(void *source, char *buffer, size_t room,
                             size_t *got)

@@ -7,7 +7,7 @@
 
 #include "io/stream/bytes.h"
 
-enum { PIECE = 4096 };           /* numbers */
+enum { PIECE = 4096 };           /* numbers converted at once */
 
 /* ----------------------------------------------------------- one number */
 
@@ -22,8 +22,8 @@ static void swap(unsigned char *p, int size)
 
 #define LOAD(type) type v; memcpy(&v, p, sizeof v)
 
-/* Reads the integer at p; returns false if it exceeds int64_t (*v has then its
- * bits). */
+/* Reads the integer at p; returns false if it exceeds int64_t: *to then has its
+ * bits as a uint64_t. */
 static bool whole(const unsigned char *p, spsi_binary t, int64_t *to)
 {
     const bool is_signed = t.kind == 'i';
@@ -134,8 +134,8 @@ static sps_status refuse_reals(spsi_bytes *b, spsi_binary t)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(b->f->ctx, t.kind == 'i' || t.kind == 'u', SPS_EPARSE,
-                "%s: byte %llu: numbers of kind '%c', where integers are "
-                "expected",
+                "%s: byte %llu: numbers of NumPy's kind '%c', where integers "
+                "('i' or 'u') are expected",
                 b->name, (unsigned long long)b->offset, t.kind);
 fail:
     return st;
@@ -154,8 +154,9 @@ sps_status spsi_bytes_wholes(spsi_bytes *b, spsi_binary t, int64_t count,
         SPS_TRY(piece(b, t, n, raw, "integers"));
         for (int64_t i = 0; i < n; i++)
             SPS_REQUIRE(b->f->ctx, whole(raw + t.size * i, t, &to[done + i]),
-                        SPS_EPARSE, "%s: before byte %llu: integer %llu is "
-                        "beyond 2^63", b->name, (unsigned long long)b->offset,
+                        SPS_EPARSE, "%s: before byte %llu: the integer %llu is "
+                        "larger than 2^63 - 1", b->name,
+                        (unsigned long long)b->offset,
                         (unsigned long long)to[done + i]);
     }
 fail:
@@ -166,8 +167,9 @@ static sps_status refuse_index(spsi_bytes *b, spsi_binary t, int64_t index,
                                int base, int64_t limit, const char *what,
                                int64_t behind)
 {
-    return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: byte %llu: %s %lld, but the "
-                     "matrix has %s %d to %lld", b->name,
+    return spsi_fail(b->f->ctx, SPS_EPARSE, "%s: byte %llu: %s %lld is out "
+                     "of range: the smallest %s is %d, the largest %lld",
+                     b->name,
                      (unsigned long long)(b->offset - (uint64_t)behind *
                                                           (uint64_t)t.size),
                      what, (long long)index, what, base,
@@ -224,9 +226,10 @@ sps_status spsi_bytes_room(const spsi_bytes *b, spsi_binary t, int64_t count,
     SPS_TRY(spsi_bytes_expect(b, t, count, what));
     SPS_REQUIRE(b->f->ctx, (uint64_t)count <= SIZE_MAX / size / 2 &&
                 (limit == 0 || (uint64_t)count <= limit / size), SPS_ENOMEM,
-                "%s: %lld numbers of %s need %zu bytes each%s", b->name,
-                (long long)count, what, size, limit > 0 ? ", more than the "
-                "limit of memory allows" : "");
+                "%s: %lld numbers (%s) need %zu bytes each, more than %s",
+                b->name,
+                (long long)count, what, size, limit > 0 ? "the limit of memory "
+                "allows (max_bytes)" : "can be addressed");
     st = spsi_new_raw(b->f->ctx, (size_t)(count > 0 ? count : 1) * size, p_p);
 fail:
     return st;

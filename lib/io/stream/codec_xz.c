@@ -113,8 +113,8 @@ static void close_xz(sps_context *ctx, void *state)
     spsi_free(ctx, x);
 }
 
-/* A match of 273 bytes costs at least a few tenths of a bit: some 7000 bytes
- * from one at most, rounded up. */
+/* Largest ratio: a match of 273 bytes takes at least a few tenths of a bit, so
+ * one byte gives some 7000 bytes at most; rounded up. */
 SPS_DEFINE(spsi_codec, spsi_codec_xz) = {
     .name = "xz", .ratio = 1 << 13, .begins = begins, .open = open_xz,
     .start = start, .step = step, .close = close_xz,

@@ -27,7 +27,8 @@ typedef struct zstd {
     size_t (*destroy)(void *stream);
 } zstd;
 
-/* A frame, or a skippable one, which has no text. */
+/* Returns whether a frame begins here, possibly a skippable one, which has no
+ * text. */
 static bool begins(const unsigned char *p, size_t length)
 {
     if (length < 4) return false;
@@ -99,7 +100,7 @@ static void close_zstd(sps_context *ctx, void *state)
     spsi_free(ctx, z);
 }
 
-/* Blocks of one repeated byte: 128 KiB from 4 bytes. */
+/* Largest ratio: a block of one repeated byte gives 128 KiB from 4 bytes. */
 SPS_DEFINE(spsi_codec, spsi_codec_zstd) = {
     .name = "zstd", .ratio = 1 << 15, .begins = begins, .open = open_zstd,
     .start = start, .step = step, .close = close_zstd,

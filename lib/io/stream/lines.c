@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lines.c - see lines.h. */
+/* lines.c - lines of a text file, and conversion of the numbers in them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "io/stream/lines.h"
 #include "io/number/number.h"
 
-enum { LONGEST = 400 };          /* bytes of a number, as in mtx_line.c */
+enum { LONGEST = 400 };          /* largest number of bytes of a number */
 
 sps_status spsi_lines_next(spsi_lines *l, bool *more)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* replace.c - see replace.h. */
+/* replace.c - a file that gets its name when it is complete (replace.h). */
 #include "io/stream/replace.h"
 
 #include <errno.h>

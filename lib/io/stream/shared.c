@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared.c - see shared.h. */
+/* shared.c - one file that several processes write together. */
 #include "io/stream/shared.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #include "core/comm.h"
 
-enum { SLICE = 4096 };         /* numbers in a sum */
+enum { SLICE = 4096 };         /* numbers summed by one call of spsi_reduce */
 
 static sps_status fail_errno(const spsi_shared *s, const char *doing)
 {
@@ -51,7 +51,8 @@ static double identity(int fd)
         ? (double)((uint64_t)st.st_ino % (UINT64_C(1) << 38) + 1) : 0;
 }
 
-/* Process 0 creates the file.  *plain: that there can be one. */
+/* Process 0 creates the file.  *plain becomes false if `path` is standard
+ * output, a device or a pipe. */
 static sps_status create(spsi_shared *s, const char *path, bool *plain)
 {
     double sum;
@@ -69,7 +70,8 @@ fail:
     return st;
 }
 
-/* The other processes open the file.  *same: that it is one file. */
+/* The other processes open the file.  *same becomes whether all have opened the
+ * same file. */
 static sps_status join(spsi_shared *s, bool *same)
 {
     const bool first = spsi_comm_rank(s->ctx) == 0;
@@ -99,8 +101,8 @@ sps_status spsi_shared_open(sps_context *ctx, const char *path, spsi_shared *s)
     *s = (spsi_shared){ .ctx = ctx, .name = path, .fd = -1 };
     s->file.fd = -1;
     SPS_TRY(create(s, path, &good));
-    SPS_REQUIRE(ctx, good, SPS_EUNFIT, "%s: several processes write regular "
-                "files only", path);
+    SPS_REQUIRE(ctx, good, SPS_EUNFIT, "%s: several processes can write only "
+                "regular files", path);
     SPS_TRY(join(s, &good));
     SPS_REQUIRE(ctx, good, SPS_EUNFIT, "%s: the processes do not see the same "
                 "folder under this name", path);

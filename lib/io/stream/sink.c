@@ -9,7 +9,7 @@
 #include "io/stream/sink.h"
 #include "core/team.h"
 
-enum { ITEMS = 8192 };       /* of one piece */
+enum { ITEMS = 8192 };       /* items printed as one piece */
 
 /* Level 6 saves 8 % on entries of 17 digits and takes 5 times as long. */
 #define LEVEL 1
@@ -112,7 +112,7 @@ typedef struct make_job {
     const spsi_sink *s;
     spsi_sink_fn write;
     const void *data;
-    int64_t begin, count;    /* number of the first piece; all items */
+    int64_t begin, count;    /* first piece of this round; all items */
     size_t room;
     piece *p;
 } make_job;
@@ -129,7 +129,8 @@ static void make_pieces(void *data, int64_t first, int64_t last)
     }
 }
 
-/* An item takes some 100 ns to print, and some 400 with compression. */
+/* The work of the team is stated in nanoseconds: some 100 to print an item, 400
+ * with compression. */
 sps_status spsi_sink_write(spsi_sink *s, spsi_sink_fn write, const void *data,
                            int64_t count, size_t width)
 {

@@ -19,7 +19,7 @@
 #include "io/stream/text.h"
 
 enum { INPUT = 1 << 18,      /* bytes of the file held */
-       LONGEST = 1 << 24 };  /* line that is sought the end of */
+       LONGEST = 1 << 24 };  /* bytes in which the end of a line is sought */
 
 struct spsi_text {
     sps_context *ctx;
@@ -28,6 +28,8 @@ struct spsi_text {
     bool ended;              /* read(2) returned 0 */
     bool own;                /* fd was opened here */
     bool waits;              /* no regular file: read(2) may block */
+    /* Bytes of the file (0 if unknown), read so far; of text, delivered so far
+     * and at most. */
     uint64_t size, done, produced, limit;
     uint64_t left;           /* bytes until the end of the part that is read */
     const spsi_codec *codec; /* NULL: plain */
@@ -312,7 +314,7 @@ sps_status spsi_text_line(spsi_text *t, uint64_t at, uint64_t *start)
 
     *start = at < t->size ? at : t->size;
     if (at == 0 || at >= t->size) return SPS_OK;
-    for (at--; at < stop;) {               /* from the byte before it */
+    for (at--; at < stop;) {               /* this byte may be a newline */
         const ssize_t n = pread(t->fd, piece, sizeof piece, (off_t)at);
         const char *newline = n > 0 ? memchr(piece, '\n', (size_t)n) : NULL;
 

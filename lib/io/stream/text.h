@@ -20,7 +20,7 @@ sps_status spsi_text_fill(spsi_text *t, char *buffer, size_t room,
                           size_t *got);
 /* The first bytes of the text, SPSI_TEXT_HEAD at most, which spsi_text_fill
  * delivers all the same; to be called before it.  They stay until the text is
- * closed.  As spsi_text_fill. */
+ * closed.  Errors: those of spsi_text_fill. */
 enum { SPSI_TEXT_HEAD = 4096 };
 sps_status spsi_text_peek(spsi_text *t, const char **head, size_t *length);
 void spsi_text_close(spsi_text **t_p);

@@ -216,7 +216,7 @@ START_TEST(broken_files_are_told_where)
     refused(&a, "cut off after");
     a = seed_mat5(false, false);
     memcpy(a.bytes + 126, "XX", 2);
-    refused(&a, "byte 126: no byte order");
+    refused(&a, "byte 126: the byte order");
     refused(&empty, "no matrix of numbers is there");
 }
 END_TEST
