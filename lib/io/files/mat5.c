@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mat5.c - reads MATLAB files of level 5: save -v6 and -v7, scipy.io.savemat
- * ("MAT-File Format", The MathWorks).  128 bytes of text, version and byte order
- * are followed by elements: type, number of bytes, and these, padded to 8.
+ * ("MAT-File Format", The MathWorks).  128 bytes of text, version and byte
+ * order are followed by elements: type, number of bytes, and these, padded to
+ * 8.
  *
  *   matrix      flags, sizes and name; then, if it is sparse, rows of entries,
  *               starts of columns, values; if it is full, values by columns;
  *               if it is a struct, names of fields and a matrix for each
  *   compressed  such an element, deflated
  *
- * A csr is read from the first sparse matrix or, without any, from the only full
- * one, where vectors count only if there is nothing else; a block from the only
- * full one or, without any, from the only sparse one.  Single numbers do not
- * count.  A field is named STRUCT.FIELD. */
+ * A csr is read from the first sparse matrix or, without any, from the only
+ * full one, where vectors count only if there is nothing else; a block from the
+ * only full one or, without any, from the only sparse one.  Single numbers do
+ * not count.  A field is named STRUCT.FIELD. */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -561,8 +562,8 @@ static sps_status read_mat5_file(const spsi_file *f, spsi_content *c)
                 f->name, f->variable ? "is named " : "of numbers is there",
                 f->variable ? f->variable : "",
                 m.names[0] ? "; there are " : "", m.names);
-    SPS_REQUIRE(f->ctx, !m.doubtful, SPS_EPARSE, "%s: which one of %s is meant? "
-                "Name it by FILE:NAME", f->name, m.names);
+    SPS_REQUIRE(f->ctx, !m.doubtful, SPS_EPARSE, "%s: which one of %s is "
+                "meant? Name it by FILE:NAME", f->name, m.names);
 fail:
     if (m.inflating) (void)inflateEnd(&m.z);
     spsi_bytes_close(&m.packed);

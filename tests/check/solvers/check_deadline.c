@@ -44,7 +44,7 @@ START_TEST(long_work_ends_behind_the_piece_at_hand)
     ck_assert_int_eq(spsi_team_run_in_time(ctx, 1000, ns, count_items, &done,
                                            "work"), SPS_EUNFIT);
     ck_assert_int_eq(done, 100);
-    ck_assert(strstr(sps_context_error(ctx), "work was not finished"));
+    ck_assert(strstr(sps_context_error(ctx), "work: not finished"));
     spsi_deadline_end(ctx, before);
     ck_assert(!spsi_expired(ctx));
     sps_cancel(ctx, true);

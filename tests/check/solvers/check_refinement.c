@@ -123,7 +123,8 @@ START_TEST(a_cycle_too_long_leaves_the_guess_to_doubles)
     q.opt.solver = "block_cg";
     solve(&p, SPS_STOP_CONVERGED, "block_cg");
     solve(&q, SPS_STOP_CONVERGED, "block_cg");
-    ck_assert(fixture_noted(ctx, "restarted from the guess with block_cg"));
+    ck_assert(fixture_noted(ctx, "restarted from the guess with method "
+                                 "block_cg"));
     ck_assert_msg(p.result.iterations <= q.result.iterations + 200,
                   "%d, doubles %d", p.result.iterations, q.result.iterations);
     ck_assert(memcmp(p.x, q.x, 120 * 8 * sizeof(double)) == 0);
