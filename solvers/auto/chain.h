@@ -8,6 +8,11 @@
 #include "driver/linear.h"
 
 #define SPS_CHAIN_STEPS 16
+/* Largest number of rows with which dense factors are a step. */
+#define SPS_CHAIN_DENSE_ROWS 2000
+/* Bytes per second that a host is assumed to move, whatever its number of
+ * threads. */
+#define SPS_CHAIN_HOST_RATE 1e10
 
 typedef struct sps_step {
     const char *solver, *precond;

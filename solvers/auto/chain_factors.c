@@ -33,9 +33,6 @@
  * iteration in seconds. */
 #define PASSES 12
 #define LEAST 4e-5
-/* Bytes per second that a host is assumed to move, whatever its number of
- * threads. */
-#define HOST_RATE 1e10
 /* Matrices for which complete factors by ilut are predicted: with more rows or
  * longer ones, the ordering alone takes as long as other methods.  Where the
  * factor module is available, rows of more than COMPLETE_BESIDE entries are
@@ -43,7 +40,6 @@
 enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
 /* Dense factors are used if DENSE_CUBE n^3 seconds are less than what sparse
  * ones take at least. */
-enum { DENSE_ROWS = 2000 };
 #define DENSE_CUBE 7e-11
 #define SPARSE_ROW 8e-7
 #define SPARSE_ENTRY 1.5e-7
@@ -64,7 +60,7 @@ static bool fills_up(const sps_features *f, const sps_chain_traits *o)
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
 {
     const bool gpu = l->ctx->opt.place == SPS_CUDA;
-    const double rate = gpu ? l->ctx->machine.copy : HOST_RATE;
+    const double rate = gpu ? l->ctx->machine.copy : SPS_CHAIN_HOST_RATE;
     const double numbers = PASSES * (double)l->A->n * l->k;
     const double bytes = 12.0 * (double)l->A->A->nnz + 8 * numbers;
     const double each = fmax(LEAST, gpu ? l->ctx->machine.sync : 0) +
@@ -99,7 +95,7 @@ bool spsi_chain_dense(const sps_chain *l)
 {
     const double n = (double)l->A->n;
 
-    return allowed(l) && n <= DENSE_ROWS && DENSE_CUBE * n * n * n <=
+    return allowed(l) && n <= SPS_CHAIN_DENSE_ROWS && DENSE_CUBE * n * n * n <=
            SPARSE_ROW * n + SPARSE_ENTRY * (double)l->A->A->nnz;
 }
 

@@ -60,7 +60,6 @@
 #include "core/team.h"
 #include "matrix/triangle.h"
 
-enum { DENSE_ROWS = 2000 };
 /* Rows below which all steps together take less time than loading the factor
  * module. */
 enum { FACTOR_ROWS = 100 };
@@ -90,9 +89,6 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 /* Smallest fraction of diagonally dominant rows with which jacobi is tried on a
  * GPU. */
 #define DOMINATED 0.9
-/* Bytes per second that a host is assumed to move, whatever its number of
- * threads (the same as in chain_factors.c). */
-#define HOST_RATE 1e10
 /* Constants of add_early and add_short. */
 enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, QUICK = 30, FEW_ROWS = 6000,
        SHORT_ROWS = 20000, SHORT = 8 };
@@ -269,7 +265,7 @@ static bool trial_is_short(const sps_chain *l)
     const double block = 8.0 * (double)l->A->n * l->k;
     const double A = 12.0 * (double)l->A->A->nnz;
 
-    return TRIAL * (60 * block + 8 * A) / HOST_RATE <=
+    return TRIAL * (60 * block + 8 * A) / SPS_CHAIN_HOST_RATE <=
            0.5 * spsi_direct_analysis_seconds(l->A);
 }
 
@@ -325,7 +321,7 @@ static void add_strong(sps_chain *l)
     add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 40, 400, 0.5, 0, false });
     add(l, (sps_step){ "gmres", "ilut", 1e-12, largest_fill(l), 20, 200,
                        0.5, 0, false });
-    if (l->A->n <= DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
+    if (l->A->n <= SPS_CHAIN_DENSE_ROWS && !strcmp(l->opt.dense, "auto"))
         add(l, (sps_step){ "gmres", "dense", 0, 0, 20, 200, 1, 0, false });
 }
 

@@ -182,7 +182,7 @@ sps_status guarded(const sps_plan *plan, const sps_spmm_args *args)
  *
  * where beta is the copy bandwidth and rate that of gathers (machine.h); rows
  * of blocks count with all 128-byte lines that they touch.  The constants are
- * fitted to spbench -tsv; the error is at most a fifth on the systems of
+ * fitted to times of spbench; the error is at most a fifth on the systems of
  * doc/benchmarks.md. */
 struct skill {
     double together; /* 1: no overlap of the two terms; 2: complete overlap */

@@ -2,15 +2,14 @@
 /* spmm_rode_short.cu - spmm.rode for an X of 16 columns of floats, whose rows
  * are 4 vectors, and a Y of floats or of doubles.
  *
- * As in rows_kernel (spmm_rode.cuh) 4 lanes sum a row, with the same sums in
- * the same order.  What differs is when loads are
- * issued: offsets two chunks of 8 rows ahead, entries one chunk ahead, and the
- * rows of W and of the old Y before the gathers of their own chunk, so that a
- * chunk waits for memory once, not three times.
+ * 4 lanes sum a row, in the same order as rows_kernel (spmm_rode.cuh).  What
+ * differs is when loads are issued: offsets two chunks of 8 rows ahead, entries
+ * one chunk ahead, and the rows of W and of the old Y before the rows of X for
+ * the same chunk, so that a chunk waits for memory once, not three times.
  *
- * Bytes: A, X, W and Y once; rows of X again whenever L1 and L2 have evicted
- * them.  At 7 points and 16 columns of floats 8 nnz + (64 + 64) n + 4 n: 752 MB
- * for 160^3. */
+ * Bytes: A, X, W and Y are read or written once; a row of X is read again when
+ * it has left L1 and L2.  With A and Y in floats, and without W, these are
+ * 8 nnz + 4 n + (64 + 64) n: 769 MB for the 7-point grid of 160^3. */
 #include "cuda/sparse/lumps.cuh"
 #include "cuda/sparse/spmm_rode_short.h"
 
@@ -19,7 +18,8 @@ namespace {
 constexpr int threads = 768, warps = threads / 32;
 constexpr int chunk = 8;               /* rows of a warp, 4 lanes each */
 
-/* As `once` in spmm_rode.cuh: not kept in L1. */
+/* Returns *p, which is not kept in L1, if `some`, else a value that is not
+ * used. */
 template <class T>
 __device__ __forceinline__ T read_once(const T *p, bool some);
 
@@ -57,8 +57,9 @@ __device__ __forceinline__ double read_once(const double *p, bool some)
     return v;
 }
 
-/* Vector loads in the place where they are written; memory of Y is read by the
- * lane that writes it. */
+/* Loads 4 floats from p into v if `some`.  The compiler must not move this load
+ * (volatile), nor use the read-only cache, since p may be in Y, which this lane
+ * writes later. */
 __device__ __forceinline__ void read_vector(const float *p, bool some,
                                             lump<float, 4> &v)
 {
