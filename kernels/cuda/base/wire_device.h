@@ -11,8 +11,8 @@
 extern "C" const sps_wire spsi_wire_cuda;
 void spsi_cuda_wire_close(sps_context *ctx);
 
-/* Row i of Y becomes row index[i] of X (take), row index[i] of Y becomes row i of
- * X (put); defined in block/rows_device.cu. */
+/* Row i of Y becomes row index[i] of X (take), or row index[i] of Y becomes row
+ * i of X (put); defined in block/rows_device.cu. */
 sps_status spsi_cuda_take_rows(const sps_block *X, const int32_t *index,
                                sps_block *Y);
 sps_status spsi_cuda_put_rows(const sps_block *X, const int32_t *index,
