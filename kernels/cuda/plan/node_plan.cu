@@ -160,17 +160,20 @@ sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
 }
 
 /* Computes the block columns and the values, after counting; the memory for
- * values is a multiple of 16 bytes, since kernels copy vectors of that size. */
+ * values is a multiple of 16 bytes, since kernels copy vectors of that size,
+ * and what no entry sets is zero. */
 sps_status fill(sps_plan *plan, sps_node_blocks *n)
 {
     const int64_t numbers = n->count * n->b * n->b;
     const size_t bytes = (size_t)numbers * spsi_dtype_size(n->dtype);
+    const size_t whole = (bytes + 15) / 16 * 16;
+    const size_t set = numbers > plan->A->nnz ? 0 : bytes;
 
     SPS_TRY_RETURN(plan_take(plan, n->count, &n->column));
-    SPS_TRY_RETURN(spsi_plan_take(plan, (bytes + 15) / 16 * 16, &n->val));
+    SPS_TRY_RETURN(spsi_plan_take(plan, whole, &n->val));
     SPS_TRY_RETURN(list(plan->ctx, plan->A, n, NULL, n->column));
-    if (numbers > plan->A->nnz)
-        SPS_TRY_RETURN(clear(plan->ctx, (int64_t)bytes, (char *)n->val));
+    SPS_TRY_RETURN(clear(plan->ctx, (int64_t)(whole - set),
+                         (char *)n->val + set));
     return spsi_cuda_node_values(plan->ctx, plan->A, n);
 }
 
