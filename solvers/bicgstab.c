@@ -21,8 +21,8 @@
  *
  * A column whose rho or u't is at rounding level is frozen until the next
  * start, which uses a random shadow vector t.  With l = 2 a sweep reads or
- * writes a block 66 times: 4 SpMM 8 (and 4 times A), 4 applications of M 8,
- * dots 14, updates 36. */
+ * writes a block 66 times: 8 in 4 SpMM (which also read A 4 times), 8 in 4
+ * applications of M, 14 in dots and 36 in updates. */
 #include <float.h>
 #include <math.h>
 

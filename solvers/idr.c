@@ -17,8 +17,8 @@
  * and r is below KAPPA (Sleijpen and van der Vorst, 1995), r -= omega t, x +=
  * omega v.  X and R are up to date after each step, which makes one product.
  *
- * With s = 4 a cycle reads or writes a block about 120 times: 5 SpMM 10 (and 5
- * times A), 5 applications of K 10, the rest about 100. */
+ * With s = 4 a cycle reads or writes a block about 120 times: 10 in 5 SpMM
+ * (which also read A 5 times), 10 in 5 applications of K, 100 in the rest. */
 #include "solvers/rearrange.h"
 
 #include <float.h>

@@ -16,7 +16,7 @@
  * order of rows is kept; so the rows of a team are close to each other, and
  * only the last team of a window has idle warps.
  *
- * Of the per-warp arrays in the paper only slot (row of the warp) is stored;
+ * Of the per-warp arrays of the method only slot (row of the warp) is stored;
  * the number of warps of that row is spsi_tca_chunks of its length, and the
  * warp's index within the row is its position in the team modulo that, as rows
  * begin at multiples of it. */

@@ -25,8 +25,8 @@ enum {
     SPS_FUSED_LENGTHS = 4,   /* G is not regular; the step was not taken */
     SPS_FUSED_BROKEN = 8,    /* G, C or a norm is not finite; the step was not
                                 taken: X is unchanged */
-    SPS_FUSED_STORE = 16     /* `directions` has not run: it would replace best
-                                iterates of X that are not stored */
+    SPS_FUSED_STORE = 16     /* `directions` has not run: columns of X are best
+                                iterates that have to be stored first */
 };
 
 /* True if the best iterate of a column, with residual `least`, would be lost if

@@ -38,10 +38,10 @@ sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p)
     return st ? st : sps_block_create(o->ctx, n, k, X_p);
 }
 
-/* ----------------------------------------------------------- parked blocks */
+/* ------------------------------- blocks in host memory if the GPU is full */
 
-/* A parked block does not own its memory: sps_block.bytes is 0. */
-static void release_parked(sps_context *ctx, void *place)
+/* A block in host memory is wrapped, so sps_block.bytes is 0. */
+static void release_or_host(sps_context *ctx, void *place)
 {
     sps_block *X = *(sps_block **)place;
 
@@ -76,7 +76,7 @@ static sps_status clear(sps_context *ctx, double *data, size_t bytes)
     return ctx->backend->fill(&all, 0.0);
 }
 
-static sps_status park(sps_context *ctx, int64_t n, int k, sps_block **X_p)
+static sps_status on_host(sps_context *ctx, int64_t n, int k, sps_block **X_p)
 {
     const int64_t ld = spsi_block_ld(k);
     const size_t bytes = spsi_block_bytes(&(sps_block){ .n = n, .ld = ld });
@@ -96,8 +96,8 @@ fail:
     return st;
 }
 
-sps_status spsi_own_block_parked(sps_owner *o, int64_t n, int k,
-                                 sps_block **X_p)
+sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
+                                  sps_block **X_p)
 {
     const size_t bytes = spsi_block_bytes(
         &(sps_block){ .n = n, .ld = spsi_block_ld(k) });
@@ -106,8 +106,8 @@ sps_status spsi_own_block_parked(sps_owner *o, int64_t n, int k,
 
     SPS_TRY(has_room(o->ctx, bytes, &room));
     if (!room) {
-        SPS_TRY(spsi_own(o, release_parked, X_p));
-        st = park(o->ctx, n, k, X_p);
+        SPS_TRY(spsi_own(o, release_or_host, X_p));
+        st = on_host(o->ctx, n, k, X_p);
         if (st != SPS_ENOMEM) return st;
     }
     SPS_TRY(spsi_own_block(o, n, k, X_p));

@@ -19,8 +19,8 @@ sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p);
  * again, the block lies in page-locked host memory (sps_backend.share), where
  * kernels of the GPU read and write it over the link; a note says so.  Without
  * such memory it lies on the device as far as that has room. */
-sps_status spsi_own_block_parked(sps_owner *o, int64_t n, int k,
-                                 sps_block **X_p);
+sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
+                                  sps_block **X_p);
 sps_status spsi_own_block_of(sps_owner *o, int64_t n, int k, sps_dtype dtype,
                              sps_block **X_p);
 sps_status spsi_own_basis(sps_owner *o, int64_t n, int k, int count,

@@ -51,9 +51,9 @@ typedef struct sps_engine {
 /* Finds and loads the CUDA module; returns NULL with a text in `why` if there
  * is none.  It is loaded once per process and never unloaded. */
 const sps_module *spsi_module_load(char *why, size_t size);
-/* Finds and loads the factor module in the same way. */
+/* As spsi_module_load, for the module with sparse direct factors (MUMPS). */
 const sps_factor_library *spsi_module_factor(char *why, size_t size);
-/* Finds and loads the module of an MPI implementation in the same way. */
+/* As spsi_module_load, for the module of an MPI implementation. */
 enum { SPS_OPENMPI, SPS_MPICH, SPS_ENGINES };
 const sps_engine *spsi_module_engine(int which, char *why, size_t size);
 /* Returns whether the file of a CUDA module exists where it is searched for.

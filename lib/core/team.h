@@ -29,8 +29,8 @@ typedef void spsi_team_fn(void *data, int64_t first, int64_t last);
  * sleeps needs a system call, 4 to 5 microseconds for a region of two threads
  * (measured on two cores). */
 #define SPS_TEAM_SHARE 25000
-#define SPS_TEAM_WATCH 20e-6 /* seconds, and only while no other process
-                                needs the core */
+#define SPS_TEAM_WATCH 20e-6 /* seconds for which an idle worker polls, if no
+                                other process needs its core */
 void spsi_team_run(sps_context *ctx, int64_t count, int64_t ns,
                    spsi_team_fn *fn, void *data);
 

@@ -241,8 +241,8 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));
     SPS_TRY(take_methods(s));
-    SPS_TRY(spsi_own_block_parked(&s->made.own, s->n, s->columns,
-                                  &s->best.block));
+    SPS_TRY(spsi_own_block_or_host(&s->made.own, s->n, s->columns,
+                                   &s->best.block));
 fail:
     return st;
 }

@@ -96,7 +96,7 @@ typedef struct sps_linear_type {
     sps_status (*widen)(sps_linear *s, void *method);
 } sps_linear_type;
 
-extern const sps_linear_type *const spsi_solvers[]; /* registry.sh */
+extern const sps_linear_type *const spsi_solvers[]; /* by registry.sh */
 
 struct sps_nullspace;
 
@@ -326,8 +326,8 @@ sps_status spsi_best_update(sps_linear *s, const double *norm);
 bool spsi_best_due(sps_linear *s, const double *norm);
 /* Stores the marked columns of X, whose residual norms are s->resnorm. */
 sps_status spsi_best_store(sps_linear *s, const sps_block *X);
-/* Stores them if X is a correction in single precision that flush adds: its
- * norms count only after the true residual has been computed. */
+/* If X is a correction: adds it by spsi_linear_flush, computes true residuals,
+ * and stores the columns that are better by them. */
 sps_status spsi_best_store_flushed(sps_linear *s);
 /* Records that X now has residuals of these norms, by the recurrence. */
 void spsi_best_record(sps_linear *s, const double *norm);

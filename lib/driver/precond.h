@@ -67,7 +67,7 @@ typedef struct sps_precond_type {
     size_t (*describe)(const sps_precond *M, char *text, size_t size);
 } sps_precond_type;
 
-extern const sps_precond_type *const spsi_preconds[]; /* registry.sh */
+extern const sps_precond_type *const spsi_preconds[]; /* by registry.sh */
 
 struct sps_precond {
     const sps_precond_type *type;

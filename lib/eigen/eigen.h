@@ -48,7 +48,7 @@ typedef struct sps_eigen_type {
     sps_status (*solve)(sps_eigen *e, void *method);
 } sps_eigen_type;
 
-extern const sps_eigen_type *const spsi_eigensolvers[]; /* registry.sh */
+extern const sps_eigen_type *const spsi_eigensolvers[]; /* by registry.sh */
 
 /* Decisions that name methods or preconditioners; solvers/eigen makes them. */
 typedef struct sps_eigen_policy {
@@ -79,7 +79,7 @@ typedef struct sps_eigen_policy {
     sps_status (*count)(sps_eigen *e);
 } sps_eigen_policy;
 
-extern const sps_eigen_policy *const spsi_eigen_policies[]; /* registry.sh */
+extern const sps_eigen_policy *const spsi_eigen_policies[]; /* by registry.sh */
 
 struct sps_eigen {
     sps_context *ctx;

@@ -50,7 +50,7 @@ void spsi_transform_close(sps_transform *t);
 /* Y = A X, or Y = (A - sigma M)^-1 M X. */
 sps_status spsi_transform_apply(sps_transform *t, const sps_block *X,
                                 sps_block *Y, sps_search *search);
-/* Returns the eigenvalue of A x = lambda M x for a value of the operator. */
+/* Returns the lambda of A x = lambda M x for an eigenvalue of the operator. */
 double spsi_transform_back(const sps_transform *t, double value);
 /* If inverted: computes theta and the residuals of (A - sigma M)^-1 M X. */
 sps_status spsi_transform_residuals(sps_transform *t, sps_ritz *r);

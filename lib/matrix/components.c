@@ -42,7 +42,7 @@ typedef struct job {
     const sps_csr *A;
     double tol;
     char *good;              /* 0 for rows that are excluded */
-    int64_t count;           /* rows found */
+    int64_t count;           /* rows whose sum is zero */
 } job;
 
 static void count_first(void *data, int64_t first, int64_t last)

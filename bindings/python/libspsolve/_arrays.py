@@ -94,7 +94,8 @@ def row_step(a: Any) -> Optional[int]:
 
 
 def column_step(a: Any) -> Optional[int]:
-    """The same for the n numbers of a column."""
+    """Doubles from column to column if the n numbers of a column are contiguous
+    and columns do not overlap, else None."""
     package = package_of(a)
     return _step(a.shape[::-1], package.strides(a)[::-1], package.address(a))
 

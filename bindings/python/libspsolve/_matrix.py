@@ -155,8 +155,9 @@ def arrays_of(A: Any) -> Arrays:
 
 def _device_arrays(data: Any, indices: Any, indptr: Any,
                    shape: Tuple[int, int]) -> Arrays:
-    """The same in device memory.  The library checks offsets and columns there;
-    columns of 64 bits are looked at here, before they are narrowed."""
+    """The result of arrays_of for arrays in device memory.  The library checks
+    offsets and columns there; columns of 64 bits are looked at here, before
+    they are narrowed."""
     package = package_of(data)
     offsets, wide = package.dtype(indptr), package.dtype(indices)
     if offsets.kind not in "iu" or wide.kind not in "iu":
@@ -249,6 +250,6 @@ def properties(assume_a: Optional[str]) -> int:
              "pos": Property.SYMMETRIC | Property.SPD,
              "positive definite": Property.SYMMETRIC | Property.SPD}
     if assume_a not in words:
-        raise ValueError(f"assume_a={assume_a!r}: known are 'gen', 'sym' and "
-                         "'pos'")
+        raise ValueError(f"assume_a={assume_a!r}: unknown; use 'gen', 'sym' "
+                         "or 'pos'")
     return int(words[assume_a])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A context with an operator: what solvers and preconditioners begin with."""
+"""A context and an operator: the common base of solvers and preconditioners."""
 from __future__ import annotations
 
 from typing import Any, Dict, Optional, Type, TypeVar

@@ -214,7 +214,7 @@ directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
     constexpr bool half = policy::half;
     __shared__ double2 first[T * T * 4 * 32], second[T * T * 4 * 32];
     __shared__ union {
-        turn_room<16 * T> dense;
+        beta_room<16 * T> dense;
         sums_room<T, policy::warps, CLUSTERED, 2 * T * T * 256> sums;
     } u;
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -227,10 +227,10 @@ directions_kernel(view<V> P, view<V> X, view<V> R, const double *D,
     begin_after();
     go = *(volatile int *)&w.state->go;
     /* The last 128 threads load the first entries: they load the fewest
-     * elements in fetch_turn. */
+     * elements in fetch_beta. */
     arrange<T, half>(first, w.a, 1.0, w.r, w.k, w.r, policy::threads - 128);
-    fetch_turn<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense, w);
-    if (!go || !find_turn<16 * T, policy::threads>(u.dense, w, go)) return;
+    fetch_beta<most_parts<CLUSTERED>, 16 * T, policy::threads>(u.dense, w);
+    if (!go || !find_beta<16 * T, policy::threads>(u.dense, w, go)) return;
     arrange<T, half>(second, u.dense.b, 1.0, w.r, w.k, 16 * T);
     __syncthreads();
     for (int64_t row = first_row<policy>(); row < n; row += step) {

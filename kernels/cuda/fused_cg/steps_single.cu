@@ -115,7 +115,7 @@ directions_kernel(single_blocks f, double *part, step_arrays w)
     extern __shared__ __align__(16) float shared[];
     __shared__ uint64_t barriers[warps * strips::stages];
     __shared__ union {
-        turn_room<16> dense;
+        beta_room<16> dense;
         double sums[room<1, warps>];
     } u;
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -124,8 +124,8 @@ directions_kernel(single_blocks f, double *part, step_arrays w)
     int go;
 
     go = *(volatile int *)&w.state->go;
-    fetch_turn<1, 16, 32 * warps>(u.dense, w);
-    if (!go || !find_turn<16, 32 * warps>(u.dense, w, go)) {
+    fetch_beta<1, 16, 32 * warps>(u.dense, w);
+    if (!go || !find_beta<16, 32 * warps>(u.dense, w, go)) {
         in.give_up();
         return;
     }

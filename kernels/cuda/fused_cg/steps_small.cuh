@@ -205,9 +205,9 @@ __device__ __forceinline__ bool ill_conditioned(const dense_room<W> &s, int n,
     return !(n * sum <= condition * condition);
 }
 
-/* Replaces b, n x k with columns W apart, by sign F'F b, where F(i, j) = f[i *
- * ld + j]; t is scratch memory of the size of b.  Called by all threads, after
- * a barrier; ends with a barrier. */
+/* Replaces b, n x k, W doubles from column to column, by sign F'F b, where F(i,
+ * j) = f[i * ld + j]; t is scratch memory of the size of b.  Called by all
+ * threads, after a barrier; ends with a barrier. */
 template <int W, int THREADS>
 __device__ __forceinline__ void apply_inverse(const double *f, int ld,
                                               double sign, int n, int k,
@@ -237,7 +237,7 @@ __device__ __forceinline__ void apply_inverse(const double *f, int ld,
 
 /* Returns whether this thread block updates the state: the last one, which has
  * the fewest rows. */
-__device__ __forceinline__ bool keeps_books()
+__device__ __forceinline__ bool updates_state()
 {
     return blockIdx.x + 1 == gridDim.x;
 }
@@ -249,11 +249,11 @@ template <int W> struct lengths_room {
     int reasons;
 };
 
-/* Computes a = G^-1 C; *a_p becomes its address in shared memory, with columns
- * W apart.  Returns false, with the reasons in s.reasons, if the step is not
- * regular or must not be taken.  All sums are loaded before the state is known,
- * since loading the state takes as long; so S and C are loaded even where they
- * are not used.  Called by all threads of each thread block. */
+/* Computes a = G^-1 C; *a_p becomes its address in shared memory, W doubles
+ * from column to column.  Returns false, with the reasons in s.reasons, if the
+ * step is not regular or must not be taken.  All sums are loaded before the
+ * state is known, since loading it takes as long; so S and C are loaded even if
+ * they are not used.  Called by all threads of each thread block. */
 template <int MOST, int W, int THREADS>
 __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
                                              const step_arrays &w, double **a_p)
@@ -328,7 +328,7 @@ __device__ __forceinline__ void leave_lengths(const lengths_room<W> &s,
                                               const step_arrays &w, bool go,
                                               const double *a)
 {
-    if (!keeps_books()) return;
+    if (!updates_state()) return;
     if (threadIdx.x == 0) {
         w.state->go = go;
         /* SPS_FUSED_BASIS takes precedence over other reasons.  If s.reasons is
@@ -349,14 +349,14 @@ __device__ __forceinline__ void leave_lengths(const lengths_room<W> &s,
 
 /* Shared memory for `directions`.  The stride of rows of f is an odd number of
  * doubles, which avoids bank conflicts. */
-template <int W> struct turn_room {
+template <int W> struct beta_room {
     double f[W][W + 1], b[W * W], t[W * W], squares[W];
 };
 
-/* Loads the operands of find_turn to shared memory, before it is known whether
+/* Loads the operands of find_beta to shared memory, before it is known whether
  * the step is regular. */
 template <int MOST, int W, int THREADS>
-__device__ __forceinline__ void fetch_turn(turn_room<W> &s,
+__device__ __forceinline__ void fetch_beta(beta_room<W> &s,
                                            const step_arrays &w)
 {
     const int r = w.r, k = w.k, stride = r * k + k, t = (int)threadIdx.x;
@@ -372,13 +372,13 @@ __device__ __forceinline__ void fetch_turn(turn_room<W> &s,
             w.W, w.parts, stride, r * k + t - (THREADS - k));
 }
 
-/* Computes b = -G^-1 W in s.b, with columns W apart.  Returns false if X must
- * not be changed: a norm is not finite, or an iterate of a column has to be
- * stored first (go 2: it has been stored).  The last thread block stores the
+/* Computes beta, b = -G^-1 W, in s.b, W doubles from column to column.  Returns
+ * false if X must not be changed: a norm is not finite, or, unless go is 2, an
+ * iterate of a column has to be stored first.  The last thread block stores the
  * norms, and that the step is complete or why it is not; these are not read
  * before the kernel has ended. */
 template <int W, int THREADS>
-__device__ __forceinline__ bool find_turn(turn_room<W> &s, const step_arrays &w,
+__device__ __forceinline__ bool find_beta(beta_room<W> &s, const step_arrays &w,
                                           int go)
 {
     const int j = (int)threadIdx.x - (THREADS - w.k);
@@ -391,7 +391,7 @@ __device__ __forceinline__ bool find_turn(turn_room<W> &s, const step_arrays &w,
         left = go < 2 && leaves(w, j, norm);
     }
     if (__syncthreads_or(broken || left)) {
-        if (!keeps_books()) return false;
+        if (!updates_state()) return false;
         broken = __syncthreads_or(broken);
         count_open(w, s.squares);
         if (threadIdx.x > 0) return false;
@@ -400,7 +400,7 @@ __device__ __forceinline__ bool find_turn(turn_room<W> &s, const step_arrays &w,
         return false;
     }
     apply_inverse<W, THREADS>(&s.f[0][0], W + 1, -1.0, w.r, w.k, s.b, s.t);
-    if (!keeps_books()) return true;
+    if (!updates_state()) return true;
 
     const int reasons = look(count_open(w, s.squares), w.k, w.few);
 

@@ -23,7 +23,7 @@
  * Deviations from the paper: 64-bit offsets and addresses; explicit lengths;
  * slots before and after an item load no row of X, while in the paper they
  * multiply row 0 by zero; alpha, beta; and predicated loads if the width is not
- * a multiple of 32 or the blocks are not aligned.  The order in which the
+ * a multiple of 32 or X or Y is not aligned.  The order in which the
  * partial sums of a row are added is not fixed, so results may differ in
  * rounding between runs. */
 #include <unistd.h>

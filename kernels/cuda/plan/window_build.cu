@@ -178,8 +178,8 @@ write_kernel(pattern<I> A, tally of, int32_t *word)
     }
 }
 
-/* Copies the values of a window to tile order, by one warp; lane 4 r + s has
- * slots s of row r, as in the masks. */
+/* Copies the values of a window to tile order, by one warp.  For each mask lane
+ * 4 r + s copies the value for which bit 4 r + s stands: slot s of row r. */
 template <class I, class V>
 __global__ void __launch_bounds__(threads)
 values_kernel(matrix<I, V> A, int32_t lead, sps_row_windows w, V *out)

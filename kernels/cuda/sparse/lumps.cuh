@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lumps.cuh - access to rows of X and Y by vectors of W elements (a `lump`): W
- * elements are 16 bytes, accessed by one vector load or store; W is 1 if the
- * blocks are not aligned. */
+ * elements are 16 bytes, accessed by one vector load or store; W is 1 if X or
+ * Y is not aligned. */
 #ifndef SPS_CUDA_LUMPS_CUH
 #define SPS_CUDA_LUMPS_CUH
 

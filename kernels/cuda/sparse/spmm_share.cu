@@ -112,8 +112,8 @@ sps_status launch(const sps_plan *plan, const sps_spmm_args *args)
     });
 }
 
-/* Launches the kernel for shares of SIZE entries.  Blocks that are not aligned
- * use the kernel for MOST entries, the largest share that these lanes
+/* Launches the kernel for shares of SIZE entries, or, if X or Y is not aligned,
+ * the kernel for MOST entries, the largest share that these lanes
  * process. */
 template <int L, int C, int SIZE, int MOST>
 sps_status by_columns(const sps_plan *plan, const sps_spmm_args *args)

@@ -27,7 +27,7 @@ sps_status spsi_lines_need(spsi_lines *l, const char *what);
  * or is not finite and the options do not allow that. */
 sps_status spsi_lines_real(const spsi_lines *l, const char *p, size_t length,
                            int decimals, int scale, double *x);
-/* Converts an integer in the same way. */
+/* As spsi_lines_real, for an integer. */
 sps_status spsi_lines_whole(const spsi_lines *l, const char *p, size_t length,
                             int64_t *x);
 

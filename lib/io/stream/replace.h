@@ -34,9 +34,9 @@ typedef struct spsi_replace {
  * errno and r->doing say why, and spsi_replace_abandon need not be called. */
 bool spsi_replace_open(spsi_replace *r, const char *path,
                        bool (*stopped)(const void *data), const void *data);
-/* The same for a file that other processes open, too: it has its temporary name
- * r->temporary from the beginning.  *plain becomes false for standard output,
- * devices and pipes, which are not opened. */
+/* As spsi_replace_open, for a file that other processes open, too: it has its
+ * temporary name r->temporary from the beginning.  *plain becomes false for
+ * standard output, devices and pipes, which are not opened. */
 bool spsi_replace_open_named(spsi_replace *r, const char *path, bool *plain);
 /* Writes all of text, also if signals interrupt write(2).  False: errno. */
 bool spsi_replace_write(const spsi_replace *r, const char *text, size_t length);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_parked.c - the best iterate of a solver lies in page-locked host memory
- * where the GPU has no room for it, and B may lie there: same bits, memory
- * counted, and failures of pinning.
+/* check_best_place.c - the best iterate of a solver lies in page-locked host
+ * memory where the GPU has no room for it, and B may lie there: same bits,
+ * memory counted, and failures of pinning.
  *
  * On the host a GPU is played by a backend with `card` bytes free, whose
  * page-locked memory is that of the host. */
@@ -143,7 +143,7 @@ static void tighten(const problem *p, const char *solver)
 
 /* X after at most `most` iterations, as row-major numbers. */
 static double *answer(const problem *p, const char *solver, int most,
-                      bool parked)
+                      bool on_host)
 {
     double *x = malloc(p->bytes);
     const size_t host = ctx->memory.host;
@@ -151,9 +151,9 @@ static double *answer(const problem *p, const char *solver, int most,
     sps_solver *s = NULL;
 
     OK(ctx, create(p, solver, most, &s));
-    ck_assert_uint_eq(seen.shared, (parked ? p->bytes : 0) +
+    ck_assert_uint_eq(seen.shared, (on_host ? p->bytes : 0) +
                                    (p->b ? p->bytes : 0));
-    if (parked) ck_assert_uint_ge(ctx->memory.host, host + p->bytes);
+    if (on_host) ck_assert_uint_ge(ctx->memory.host, host + p->bytes);
     OK(ctx, ctx->backend->fill(p->X, 0.0));
     OK(ctx, sps_solver_linear(s, p->B, p->X, &result));
     ck_assert_int_le(result.iterations, most);
@@ -166,7 +166,7 @@ static const char *const solvers[] = { "block_cg", "cg", "gmres", "bicgstab" };
 
 /* Ended early, when the best iterate is not always the last one, and
  * converged. */
-START_TEST(a_parked_best_iterate_changes_no_bit)
+START_TEST(a_best_iterate_in_host_memory_changes_no_bit)
 {
     static const int ends[] = { 5, 9, 400 };
 
@@ -240,8 +240,8 @@ START_TEST(without_page_locked_memory_the_gpu_is_tried)
 END_TEST
 
 static const runner_test tests[] = {
-    RUNNER_TEST(a_parked_best_iterate_changes_no_bit),
+    RUNNER_TEST(a_best_iterate_in_host_memory_changes_no_bit),
     RUNNER_TEST(b_in_page_locked_memory_changes_no_bit),
     RUNNER_TEST(without_page_locked_memory_the_gpu_is_tried),
 };
-RUNNER_MAIN_WITHIN("parked", tests, open_context, close_context)
+RUNNER_MAIN_WITHIN("best_place", tests, open_context, close_context)
