@@ -72,9 +72,9 @@ sps_status spsi_option_check_text(sps_context *ctx, const spsi_option *row,
     }
     if (*near)
         return spsi_fail(ctx, SPS_EINVAL,
-                         "%s=%.60s: no such name; did you mean %s?",
+                         "%s=%.60s: unknown name; did you mean %s?",
                          row->info.name, text, near);
-    return spsi_fail(ctx, SPS_EINVAL, "%s=%.60s: no such name; known are %s",
+    return spsi_fail(ctx, SPS_EINVAL, "%s=%.60s: unknown name (known: %s)",
                      row->info.name, text, all);
 }
 

@@ -48,7 +48,8 @@ static const spsi_option rows[] = {
     ROW(recycle, INTEGER, .default_value = "0", .high = 256, .group = METHOD,
         .argument = "R", .unit = "vectors", .readers = "block_gcrodr",
         .help = "vectors kept from cycle to cycle and from solve to solve; 0 "
-                "means two for each right-hand side, 10 to 256"),
+                "means two for each right-hand side, but at least 10 and at "
+                "most 256"),
     ROW(bicgstab_l, INTEGER, .default_value = "2", .low = 1, .high = 8,
         .group = METHOD, .argument = "L", .readers = "bicgstab",
         .help = "degree of the stabilising polynomial; an iteration is 2 L "

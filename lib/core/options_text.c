@@ -168,8 +168,8 @@ static sps_status set_before_0_2(sps_context *ctx, sps_options *opt,
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(ctx, single || !strcmp(text, "double") || !strcmp(text, "auto"),
-                SPS_EINVAL, "%s=%.60s: no such name; known are auto double "
-                "single (use the option precision instead)", name, text);
+                SPS_EINVAL, "%s=%.60s: unknown name (known: auto, double, "
+                "single); use the option precision instead", name, text);
     if (!strcmp(text, "auto")) return SPS_OK;
     for (int i = 0; i < 4; i++)
         if (!strcmp(opt->precision, words[i])) now = i;
@@ -399,9 +399,9 @@ sps_status sps_options_set_block(sps_context *ctx, sps_options *opt,
     SPS_HANDLE(ctx);
     SPS_REQUIRE(ctx, opt && name, SPS_EINVAL,
                 "sps_options_set_block: NULL argument");
-    SPS_REQUIRE(ctx, opt->struct_size >= BLOCKS, SPS_EINVAL, "sps_options of "
-                "%zu bytes has no blocks: call sps_options_default first",
-                opt->struct_size);
+    SPS_REQUIRE(ctx, opt->struct_size >= BLOCKS, SPS_EINVAL, "struct_size "
+                "of the options is %zu, too small for an array: call "
+                "sps_options_default first", opt->struct_size);
     if (strcmp(name, "nullspace_basis") == 0)
         opt->nullspace_basis = X;
     else if (strcmp(name, "coords") == 0)

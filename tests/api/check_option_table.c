@@ -241,7 +241,7 @@ START_TEST(values_out_of_range_are_refused_with_the_range)
     char value[64], says[64];
 
     for (int i = 0; option(i, &o); i++) {
-        if (o.type == SPS_OPTION_WORD) refused(&o, "xyzzy", "no such name");
+        if (o.type == SPS_OPTION_WORD) refused(&o, "xyzzy", "unknown name");
         if (o.type == SPS_OPTION_BOOLEAN) refused(&o, "2", "true or false");
         if (o.type != SPS_OPTION_REAL && o.type != SPS_OPTION_INTEGER) continue;
         refused(&o, "1x", "number");

@@ -193,10 +193,10 @@ START_TEST(bad_text_is_refused_named_and_changes_nothing)
         {"degree=-1", "lie in"},
         {"full_precision=maybe", "true or false"},
         {"norm=rsh", "did you mean rhs"},
-        {"norm=zzzzzz", "known are"},
-        {"nullspace=x", "known are"},
+        {"norm=zzzzzz", "(known: "},
+        {"nullspace=x", "(known: "},
         {"solver=blok_cg", "did you mean block_cg"},
-        {"solver=magic", "no such name"},
+        {"solver=magic", "unknown name"},
         {"precond=jacoby", "did you mean jacobi"},
         {"degree=5 norm=backward solver=magic", "magic"},
     };

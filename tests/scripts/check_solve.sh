@@ -127,16 +127,16 @@ expect 2 "did you mean block_cg?" -A $p2 -solver blok_cg
 expect 2 "did you mean backward?" -A $p2 -norm backwards
 expect 2 "did you mean cuda?" -A $p2 -device cud
 expect 2 "unknown name 'gpu:x'" -A $p2 -device gpu:x
-expect 2 "known are auto, none, jacobi" -A $p2 -precond zzzzzzzz
-expect 2 "known are auto, cpu, cuda, cuda:N" -A $p2 -device gpu
-expect 2 "known are auto, cpu, cuda, cuda:N" -A $p2 -device cuda:x
+expect 2 "known: auto, none, jacobi" -A $p2 -precond zzzzzzzz
+expect 2 "known: auto, cpu, cuda, cuda:N" -A $p2 -device gpu
+expect 2 "known: auto, cpu, cuda, cuda:N" -A $p2 -device cuda:x
 expect 2 "-kernel: unknown name" -A $p2 -device cpu -kernel spmm_omb
 expect 2 "spmm.tiles runs on a GPU" -A $p2 -device cpu -kernel spmm.tiles
 expect 2 "-norm absolute needs -atol" -A $p2 -norm absolute
 expect 2 "-rtol or -atol must be above 0" -A $p2 -rtol 0
 expect 2 "only one of -A" -A - -B -
 expect 2 "only one of -o" -A $p2 -o - -json -
-expect 2 "known are man and completion" -help=html
+expect 2 "known: man, completion" -help=html
 expect 2 "the name is empty" -A ""
 
 # --- a configuration file; the command line has precedence
@@ -170,7 +170,7 @@ expect 3 "nowhere.conf" -A $p2 -config "$tmp/nowhere.conf"
 expect 0 "" -A $p2 $quick -basis single --precond_precision=single \
     -json "$tmp/c.json"
 grep -q '"precision": "mixed"' "$tmp/c.json" || fail "-basis single is lost"
-expect 2 "basis=half: no such name" -A $p2 -basis half
+expect 2 "basis=half: unknown name" -A $p2 -basis half
 
 # --- the same bits for any number of BLAS threads
 for t in 1 2; do

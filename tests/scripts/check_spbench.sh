@@ -27,7 +27,7 @@ code 3 --A="$dir/none.mtx"
 code 3 -A "$dir/none.mtx"
 code 7 poisson7 5 -k 1 -once -tsv "$dir/none/x.tsv"
 code 2 poisson7 5 -solve -k 1 -solver nothing
-grep -q '^spbench: solver=nothing: no such name' "$dir/err" ||
+grep -q '^spbench: solver=nothing: unknown name' "$dir/err" ||
     bad "two texts run into one another"
 code 2 poisson7 5 -kernel spmm.nothing
 code 2 poisson7 5 -kernel spmm.tiles

@@ -384,8 +384,8 @@ int cli_parse(int argc, char **argv, cli_values *v, char *error, size_t size)
         if (!*v->help || strcmp(v->help, "man") == 0 ||
             strcmp(v->help, "completion") == 0)
             return 0;
-        return cli_fail(error, size, "-help=%s: known are man and completion",
-                    v->help);
+        return cli_fail(error, size,
+                        "-help=%s: unknown (known: man, completion)", v->help);
     }
     if (v->version || v->list) return cli_device(v, error, size);
     return cli_rules(v, error, size);

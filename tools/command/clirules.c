@@ -28,7 +28,7 @@ static int bad_choice(const cli_option *o, const char *text, char *error,
     if (*near)
         return cli_fail(error, size, "-%s: unknown name '%s'; did you mean %s?",
                     o->name, text, near);
-    return cli_fail(error, size, "-%s: unknown name '%s'; known are %s",
+    return cli_fail(error, size, "-%s: unknown name '%s' (known: %s)",
                     o->name, text, all);
 }
 
@@ -48,8 +48,8 @@ int cli_device(cli_values *v, char *error, size_t size)
         if (*end == 0 && n < 1024) return v->ordinal = (int)n, 0;
     }
     if (strncasecmp(d, "gpu", 3) == 0 || strncmp(d, "cuda:", 5) == 0)
-        return cli_fail(error, size, "-device: unknown name '%s'; known are "
-                                     "auto, cpu, cuda, cuda:N", d);
+        return cli_fail(error, size, "-device: unknown name '%s' (known: "
+                                     "auto, cpu, cuda, cuda:N)", d);
     return bad_choice(cli_find("device", strlen("device")), d, error, size);
 }
 

@@ -26,7 +26,7 @@ CHOICES = re.compile(r"solver auto:|auto:|preconditioner auto:|"
 def _options(device: str, threads: int, seed: int,
              queue: Queue) -> ContextOptions:
     if device not in PLACES:
-        raise ValueError(f"device={device!r}: known are "
+        raise ValueError(f"device={device!r}: unknown; use one of "
                          + ", ".join(map(repr, PLACES)))
     options = ContextOptions()
     lib.sps_context_options_init(options, ctypes.sizeof(options))

@@ -39,7 +39,7 @@ def _choice(which: Optional[str], sigma: Optional[float]) -> Dict[str, Any]:
     which = "SA" if which is None else which
     if which not in WHICH:
         raise ValueError(
-            f"which={which!r}: known are 'SA' (smallest), 'LA' (largest) and "
+            f"which={which!r}: unknown; use 'SA' (smallest), 'LA' (largest) or "
             "'SM' (nearest to 0); for those nearest to a number give sigma")
     return {"which": WHICH[which]}
 

@@ -132,8 +132,8 @@ sps_status spsi_cuda_enter(sps_context *ctx)
                          "start a new process");
     if (s->pid != getpid())
         return spsi_fail(ctx, SPS_EDEVICE,
-                         "a GPU context does not survive fork(): make a new "
-                         "context in the child before any in the parent");
+                         "a GPU context does not survive fork(): create the "
+                         "context in the child, none in the parent before it");
     SPS_CUDA(ctx, cudaSetDevice(s->device));
     return SPS_OK;
 }

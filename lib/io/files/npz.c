@@ -69,8 +69,8 @@ static sps_status read_format(npz *z, const spsi_npy *a)
     sps_status st;
 
     SPS_REQUIRE(z->f->ctx, (a->type.kind == 'S' || a->type.kind == 'U') &&
-                a->count == 1, SPS_EPARSE, "%s: not the name of a format",
-                z->zip.member.name);
+                a->count == 1, SPS_EPARSE, "%s: the format of the matrix is "
+                "not a text such as \"csr\"", z->zip.member.name);
     SPS_TRY(spsi_bytes_take(&z->zip.member, p,
                             (size_t)a->letters * (size_t)width, "the format"));
     for (int i = 0; i < a->letters * width && n + 1 < sizeof z->format; i++)
