@@ -137,11 +137,9 @@ sps_status take_all(sps_context *ctx, sps_cuda_state *s)
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, 2 * 64 * 64 * sizeof(double)));
     SPS_TRY_RETURN(spsi_cuda_room(ctx, (size_t)128 << 10, &host, &device));
     s->up_used = 0;
-    for (s->span_made = 0; s->span_made < SPS_CUDA_SPANS; s->span_made++) {
-        sps_cuda_span *span = &s->span[s->span_made];
-
-        SPS_CUDA(ctx, cudaEventCreate(&span->begin));
-        SPS_CUDA(ctx, cudaEventCreate(&span->end));
+    for (sps_cuda_span &span : s->phases.span) {
+        SPS_CUDA(ctx, cudaEventCreate(&span.begin));
+        SPS_CUDA(ctx, cudaEventCreate(&span.end));
     }
     return SPS_OK;
 }
@@ -156,9 +154,9 @@ void close_cuda(sps_context *ctx)
         if (s->stream) cudaStreamSynchronize(s->stream);
         if (s->sparse) cusparseDestroy(s->sparse);
         if (s->blas) cublasDestroy(s->blas);
-        for (int i = 0; i < SPS_CUDA_SPANS; i++) {
-            if (s->span[i].begin) cudaEventDestroy(s->span[i].begin);
-            if (s->span[i].end) cudaEventDestroy(s->span[i].end);
+        for (const sps_cuda_span &span : s->phases.span) {
+            if (span.begin) cudaEventDestroy(span.begin);
+            if (span.end) cudaEventDestroy(span.end);
         }
         if (s->up) cudaFreeHost(s->up);
         if (s->down) cudaFreeHost(s->down);
@@ -229,27 +227,29 @@ sps_status memory_cuda(sps_context *ctx, size_t *free_p, size_t *total_p)
 void phase_begin(sps_context *ctx, sps_phase phase)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
+    sps_cuda_phases *all = &s->phases;
     sps_cuda_span *span;
 
-    if (ctx->dead || s->pid != getpid() || s->span_open) return;
-    if (s->span_count == SPS_CUDA_SPANS) return;
-    span = &s->span[(s->span_first + s->span_count) % SPS_CUDA_SPANS];
+    if (ctx->dead || s->pid != getpid() || all->open) return;
+    if (all->count == SPS_CUDA_SPANS) return;
+    span = &all->span[(all->first + all->count) % SPS_CUDA_SPANS];
     span->phase = (int)phase;
     if (cudaEventRecord(span->begin, s->stream) != cudaSuccess) return;
-    s->span_count++;
-    s->span_open = true;
+    all->count++;
+    all->open = true;
 }
 
 void phase_end(sps_context *ctx, sps_phase phase)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
+    sps_cuda_phases *all = &s->phases;
     int last;
 
     (void)phase;
-    if (!s->span_open || s->pid != getpid()) return;
-    last = (s->span_first + s->span_count - 1) % SPS_CUDA_SPANS;
-    cudaEventRecord(s->span[last].end, s->stream);
-    s->span_open = false;
+    if (!all->open || s->pid != getpid()) return;
+    last = (all->first + all->count - 1) % SPS_CUDA_SPANS;
+    cudaEventRecord(all->span[last].end, s->stream);
+    all->open = false;
 }
 
 /* Copies from host to device memory.  Small uploads are staged through pinned

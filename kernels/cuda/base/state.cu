@@ -52,16 +52,17 @@ sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
 void add_phases(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
-    int keep = s->span_open ? 1 : 0;
+    sps_cuda_phases *all = &s->phases;
+    int keep = all->open ? 1 : 0;
 
-    while (s->span_count > keep) {
-        sps_cuda_span *span = &s->span[s->span_first];
+    while (all->count > keep) {
+        sps_cuda_span *span = &all->span[all->first];
         float ms = 0;
 
         if (cudaEventElapsedTime(&ms, span->begin, span->end) == cudaSuccess)
             ctx->phase_seconds[span->phase] += 1e-3 * ms;
-        s->span_first = (s->span_first + 1) % SPS_CUDA_SPANS;
-        s->span_count--;
+        all->first = (all->first + 1) % SPS_CUDA_SPANS;
+        all->count--;
     }
 }
 
@@ -154,12 +155,12 @@ bool open_pool(sps_cuda_state *s)
 {
     cudaMemPoolProps props = {};
 
-    if (s->pool) return true;
+    if (s->pool.of) return true;
     props.allocType = cudaMemAllocationTypePinned;
     props.location.type = cudaMemLocationTypeDevice;
     props.location.id = s->device;
-    if (cudaMemPoolCreate(&s->pool, &props) == cudaSuccess) return true;
-    s->pool = NULL;
+    if (cudaMemPoolCreate(&s->pool.of, &props) == cudaSuccess) return true;
+    s->pool.of = NULL;
     return false;
 }
 
@@ -167,7 +168,7 @@ bool open_pool(sps_cuda_state *s)
  * synchronised; unused memory beyond that is returned to the device. */
 bool pool_holds(sps_cuda_state *s, uint64_t bytes)
 {
-    return cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold,
+    return cudaMemPoolSetAttribute(s->pool.of, cudaMemPoolAttrReleaseThreshold,
                                    &bytes) == cudaSuccess;
 }
 
@@ -185,18 +186,18 @@ uint64_t pool_rest(void)
  * pool. */
 bool pool_lists(sps_context *ctx)
 {
-    sps_cuda_state *s = spsi_cuda_state(ctx);
-    const int64_t room = 2 * s->pooled_room + 64;
+    sps_cuda_pool *pool = &spsi_cuda_state(ctx)->pool;
+    const int64_t room = 2 * pool->room + 64;
     void *list;
 
-    if (s->pooled_count < s->pooled_room) return true;
-    if (spsi_new(ctx, (size_t)room * sizeof *s->pooled, &list) != SPS_OK)
+    if (pool->count < pool->room) return true;
+    if (spsi_new(ctx, (size_t)room * sizeof *pool->taken, &list) != SPS_OK)
         return false;
-    if (s->pooled_count > 0)
-        memcpy(list, s->pooled, (size_t)s->pooled_count * sizeof *s->pooled);
-    spsi_free(ctx, s->pooled);
-    s->pooled = (void **)list;
-    s->pooled_room = room;
+    if (pool->count > 0)
+        memcpy(list, pool->taken, (size_t)pool->count * sizeof *pool->taken);
+    spsi_free(ctx, pool->taken);
+    pool->taken = (void **)list;
+    pool->room = room;
     return true;
 }
 
@@ -204,13 +205,14 @@ bool pool_lists(sps_context *ctx)
 bool pool_take(sps_context *ctx, size_t bytes, void **p)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
+    sps_cuda_pool *pool = &s->pool;
 
-    if (s->pooling == 0 || !s->pool || !pool_lists(ctx)) return false;
-    if (cudaMallocFromPoolAsync(p, bytes, s->pool, s->stream) != cudaSuccess) {
+    if (pool->depth == 0 || !pool->of || !pool_lists(ctx)) return false;
+    if (cudaMallocFromPoolAsync(p, bytes, pool->of, s->stream) != cudaSuccess) {
         cudaGetLastError();
         return false;
     }
-    s->pooled[s->pooled_count++] = *p;
+    pool->taken[pool->count++] = *p;
     return true;
 }
 
@@ -221,17 +223,19 @@ bool pool_empties(sps_context *ctx)
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
     cudaGetLastError();
-    if (!s->pool || spsi_cuda_wait(ctx) != SPS_OK) return false;
-    if (cudaMemPoolTrimTo(s->pool, 0) != cudaSuccess) cudaGetLastError();
+    if (!s->pool.of || spsi_cuda_wait(ctx) != SPS_OK) return false;
+    if (cudaMemPoolTrimTo(s->pool.of, 0) != cudaSuccess) cudaGetLastError();
     return true;
 }
 
 /* Returns whether p came from the pool, and if so frees it. */
 bool pool_give(sps_cuda_state *s, void *p)
 {
-    for (int64_t i = s->pooled_count - 1; i >= 0; i--)
-        if (s->pooled[i] == p) {
-            s->pooled[i] = s->pooled[--s->pooled_count];
+    sps_cuda_pool *pool = &s->pool;
+
+    for (int64_t i = pool->count - 1; i >= 0; i--)
+        if (pool->taken[i] == p) {
+            pool->taken[i] = pool->taken[--pool->count];
             cudaFreeAsync(p, s->stream);
             return true;
         }
@@ -244,7 +248,7 @@ void spsi_cuda_pool_begin(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
-    if (s->pooling++ > 0 || spsi_cuda_enter(ctx) != SPS_OK) return;
+    if (s->pool.depth++ > 0 || spsi_cuda_enter(ctx) != SPS_OK) return;
     if (ctx->gpu.alloc || ctx->opt.max_device_bytes > 0 || !open_pool(s) ||
         !pool_holds(s, UINT64_MAX))
         cudaGetLastError();
@@ -254,7 +258,8 @@ void spsi_cuda_pool_end(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
-    if (--s->pooling > 0 || !s->pool || spsi_cuda_enter(ctx) != SPS_OK) return;
+    if (--s->pool.depth > 0 || !s->pool.of) return;
+    if (spsi_cuda_enter(ctx) != SPS_OK) return;
     if (!pool_holds(s, pool_rest())) cudaGetLastError();
 }
 
@@ -262,10 +267,10 @@ void spsi_cuda_pool_close(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
-    if (s->pool && s->pid == getpid()) cudaMemPoolDestroy(s->pool);
-    spsi_free(ctx, s->pooled);
-    s->pool = NULL;
-    s->pooled = NULL;
+    if (s->pool.of && s->pid == getpid()) cudaMemPoolDestroy(s->pool.of);
+    spsi_free(ctx, s->pool.taken);
+    s->pool.of = NULL;
+    s->pool.taken = NULL;
 }
 
 sps_status spsi_cuda_alloc(sps_context *ctx, size_t bytes, void **p_p)

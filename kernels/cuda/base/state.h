@@ -35,6 +35,23 @@ typedef struct sps_cuda_span {
     int phase;
 } sps_cuda_span;
 
+/* The phases whose times have not been read yet, as a ring. */
+typedef struct sps_cuda_phases {
+    sps_cuda_span span[SPS_CUDA_SPANS];
+    int first, count;
+    bool open;                 /* the last one has not ended */
+} sps_cuda_phases;
+
+/* The pool of the comment above. */
+typedef struct sps_cuda_pool {
+    cudaMemPool_t of;          /* created at its first use */
+    int depth;                 /* calls of spsi_cuda_pool_begin without an end
+                                  yet */
+    void **taken;              /* addresses of the memory in use that comes from
+                                  the pool */
+    int64_t count, room;       /* of these addresses, and of the array */
+} sps_cuda_pool;
+
 typedef struct sps_cuda_state {
     int device, sms;
     pid_t pid;                 /* process that opened the device; a process made
@@ -53,16 +70,8 @@ typedef struct sps_cuda_state {
     size_t up_bytes, up_used;
     double *down;
     size_t down_bytes;
-    cudaMemPool_t pool;        /* the pool of the comment above, created at its
-                                  first use */
-    int pooling;               /* calls of spsi_cuda_pool_begin without an
-                                  end yet */
-    void **pooled;             /* addresses of the memory in use that comes from
-                                  the pool */
-    int64_t pooled_count, pooled_room;
-    sps_cuda_span span[SPS_CUDA_SPANS];
-    int span_first, span_count, span_made;
-    bool span_open;
+    sps_cuda_pool pool;
+    sps_cuda_phases phases;
 } sps_cuda_state;
 
 static inline sps_cuda_state *spsi_cuda_state(const sps_context *ctx)

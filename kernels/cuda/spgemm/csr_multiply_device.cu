@@ -234,7 +234,7 @@ sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
     spsi_cuda_pool_begin(ctx);
     st = make_product(ctx, A, B, &made, true);
     spsi_cuda_pool_end(ctx);
-    if (st == SPS_OK && spsi_cuda_state(ctx)->pooling == 0)
+    if (st == SPS_OK && spsi_cuda_state(ctx)->pool.depth == 0)
         st = spsi_cuda_wait(ctx);
     return spsi_cuda_csr_finish(ctx, st, &made, C_p);
 }

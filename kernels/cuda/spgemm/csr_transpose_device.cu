@@ -147,7 +147,7 @@ sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
     spsi_cuda_pool_begin(ctx);
     st = make_transpose(ctx, A, &made);
     spsi_cuda_pool_end(ctx);
-    if (st == SPS_OK && spsi_cuda_state(ctx)->pooling == 0)
+    if (st == SPS_OK && spsi_cuda_state(ctx)->pool.depth == 0)
         st = spsi_cuda_wait(ctx);
     st = spsi_cuda_csr_finish(ctx, st, &made, T_p);
     if (st == SPS_OK) (*T_p)->props |= A->props;
