@@ -8,6 +8,7 @@
  * residuals in twice the precision in sparse/, the set-up of multigrid in
  * amg/. */
 #include "core/comm.h"
+#include "cuda/base/library_check.h"
 #include "cuda/base/machine.h"
 #include "cuda/base/scan.h"
 #include "cuda/base/state.h"

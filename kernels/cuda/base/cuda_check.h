@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cuda_check.h - turns failures of CUDA, cuBLAS and cuSPARSE into statuses.
+/* cuda_check.h - turns failures of CUDA into statuses.
  *
  * All macros return from the calling function.  Out of memory is SPS_EDEVMEM
  * with the bytes requested and free; everything else is SPS_EDEVICE with the
@@ -9,9 +9,7 @@
 #ifndef SPS_CUDA_CHECK_H
 #define SPS_CUDA_CHECK_H
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
-#include <cusparse.h>
 
 #include "core/context.h"
 
@@ -19,10 +17,6 @@
  * message for a failed call `what` in line `line` of `file`. */
 sps_status spsi_cuda_failed(sps_context *ctx, cudaError_t error,
                             const char *what, const char *file, int line);
-sps_status spsi_cublas_failed(sps_context *ctx, cublasStatus_t error,
-                              const char *what, const char *file, int line);
-sps_status spsi_cusparse_failed(sps_context *ctx, cusparseStatus_t error,
-                                const char *what, const char *file, int line);
 /* Reports that device memory is exhausted: bytes requested, and the bytes free
  * if the driver reports them. */
 sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes);
@@ -32,20 +26,6 @@ sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes);
         cudaError_t error_ = (call);                                           \
         if (error_ != cudaSuccess)                                             \
             return spsi_cuda_failed((ctx), error_, #call, __FILE__, __LINE__); \
-    } while (0)
-#define SPS_CUBLAS(ctx, call)                                                  \
-    do {                                                                       \
-        cublasStatus_t error_ = (call);                                        \
-        if (error_ != CUBLAS_STATUS_SUCCESS)                                   \
-            return spsi_cublas_failed((ctx), error_, #call, __FILE__,          \
-                                      __LINE__);                               \
-    } while (0)
-#define SPS_CUSPARSE(ctx, call)                                                \
-    do {                                                                       \
-        cusparseStatus_t error_ = (call);                                      \
-        if (error_ != CUSPARSE_STATUS_SUCCESS)                                 \
-            return spsi_cusparse_failed((ctx), error_, #call, __FILE__,        \
-                                        __LINE__);                             \
     } while (0)
 /* To be used after every kernel launch.  With SPS_CUDA_DEBUG it also
  * synchronises, so that a fault is reported at the launch that caused it. */

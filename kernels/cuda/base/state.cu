@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* state.cu - error texts, selection of the device before each call, memory, and
  * staging buffers. */
-#include "cuda/base/state.h"
+#include "cuda/base/library_check.h"
 
 #include <string.h>
 #include <unistd.h>

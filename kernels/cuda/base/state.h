@@ -59,11 +59,11 @@ typedef struct sps_cuda_state {
     cudaStream_t stream;
     bool own_stream;
     int shared_limit;          /* most shared memory of a thread block, bytes */
-    cublasHandle_t blas;
+    struct cublasContext *blas;    /* handle of cuBLAS (library_check.h) */
     void *blas_work;
     size_t blas_bytes;
-    cusparseHandle_t sparse;   /* handle of cuSPARSE, created with the first
-                                  plan that needs it */
+    struct cusparseContext *sparse;    /* handle of cuSPARSE, created with the
+                                          first plan that needs it */
     char *d_scratch;
     size_t scratch_bytes;
     char *up, *d_up;
@@ -133,7 +133,6 @@ void spsi_cuda_release(sps_context *ctx, void *p, size_t bytes);
 /* Allocates page-locked host memory (the backend's share and unshare). */
 sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes);
-sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
 /* Until spsi_cuda_pool_end, spsi_cuda_alloc allocates from a pool, in the order
  * of the stream and without waiting.  Afterwards the pool keeps a limited
  * amount of unused memory for the next time (pool_rest), unless memory runs

@@ -20,6 +20,7 @@
  * gram_wide.cuh are used up to 128, for a pair up to 96, and cuBLAS beyond: its
  * results are bitwise reproducible with one stream, a workspace of our own and
  * no atomics.  One and two columns: gram_few.cuh. */
+#include "cuda/base/library_check.h"
 #include "cuda/block/gram_few.cuh"
 #include "cuda/block/gram_wide.cuh"
 #include "cuda/block/single_stack.h"

@@ -7,6 +7,7 @@
  * by a plain kernel that keeps 16 rows in shared memory.  R'R and P'P are fused
  * with the update up to 32 columns, by product_gram.cu up to 64; beyond that
  * they take another pass. */
+#include "cuda/base/library_check.h"
 #include "cuda/base/shared_limit.cuh"
 #include "cuda/block/product_few.cuh"
 #include "cuda/block/product_gram.h"

@@ -8,6 +8,7 @@
 #ifndef SPS_CUDA_CUSPARSE_CUH
 #define SPS_CUDA_CUSPARSE_CUH
 
+#include "cuda/base/library_check.h"
 #include "cuda/sparse/sparse.cuh"
 
 namespace {
