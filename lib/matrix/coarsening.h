@@ -189,6 +189,13 @@ typedef struct sps_coarsening {
     sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
                         const sps_block *c, sps_dtype dtype, void *val,
                         double *largest);
+    /* val = the values of P - f diag(d) AP, on the pattern of AP, in doubles or
+     * rounded to floats, with *largest as from `weigh`.  P and AP are in
+     * doubles, d is n x 1.  *within: whether AP has all entries of P; otherwise
+     * the values are meaningless. */
+    sps_status (*ahead)(sps_context *ctx, const sps_csr *P, const sps_csr *AP,
+                        double f, const sps_block *d, sps_dtype dtype,
+                        void *val, double *largest, bool *within);
     /* u_ij = d_i c_j r_ij for R in doubles and U in floats; c is in host
      * memory. */
     sps_status (*enter)(const sps_block *d, const double *c,

@@ -341,6 +341,7 @@ void spsi_amg_destroy(sps_precond *M)
         sps_csr_destroy(M->ctx, &l->own);
         sps_csr_destroy(M->ctx, &l->P);
         sps_csr_destroy(M->ctx, &l->R);
+        sps_csr_destroy(M->ctx, &l->AP);
         spsi_amg_graph_free(M->ctx, &l->strong);
         spsi_free(M->ctx, l->start);
         spsi_free(M->ctx, l->scale);

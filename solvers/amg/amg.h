@@ -22,6 +22,7 @@
  *   coarsest.c     the dense inverse of the coarsest matrix
  *   rounding.c     whether a cycle may run in single precision
  *   cycle.c        the V-cycle on blocks
+ *   ahead.c        prolongation together with a smoothing step
  *   nonsymmetric.c what differs where A is far from symmetric
  *   over_ranks.c   the finest level over several processes,
  *   over_ranks_p.c its P,
@@ -99,9 +100,12 @@ typedef struct amg_level {
                                  exactly, without a smoother; each other row is
                                  an aggregate */
     sps_csr *P, *R;           /* P and P' */
+    sps_csr *AP;              /* A P, or NULL if the cycle does not use it */
     /* Operators and blocks of the cycle: */
     sps_operator *own_op;     /* D^-1 A */
-    sps_operator *prolong;    /* P */
+    sps_operator *prolong;    /* P, or NULL if there is `ahead` */
+    sps_operator *ahead;      /* P - D^-1 A P / root[0]: prolongation together
+                                 with the first step behind it */
     sps_operator *restrict_op;   /* D_c^-1 P'D with the D_c of the next level,
                                     or P'D if the next level has a dense
                                     inverse */
@@ -239,6 +243,15 @@ sps_status spsi_amg_bring(const amg *m, const amg_level *l, amg_level *host);
 /* levels.c: builds all levels below the finest, level[0]; if `again`, only
  * computes their values for the existing aggregates and patterns. */
 sps_status spsi_amg_levels(amg *m, bool again);
+
+/* ahead.c: whether a product with the pattern of AP, the level's matrix times
+ * P, takes less than one with P and a smoothing step. */
+bool spsi_amg_ahead_pays(const amg *m, const amg_level *l, const sps_csr *P,
+                         const sps_csr *AP);
+/* Sets the values of S, on the pattern of l->AP, to P - D^-1 A P / root[0],
+ * where l->AP has all entries of P (*within). */
+sps_status spsi_amg_ahead(const amg *m, const amg_level *l, sps_csr *S,
+                          bool *within);
 
 /* coarsest.c: computes m->inverse from the matrix of the last level. */
 sps_status spsi_amg_coarsest(amg *m);

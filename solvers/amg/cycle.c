@@ -18,6 +18,13 @@
  * makes M symmetric; M is positive definite if L is an upper bound of the
  * spectrum of D^-1 A.
  *
+ * The first step behind the correction e = M_c P'R is made together with it: as
+ * v = u - D^-1 A z is known, the residual that was restricted,
+ *
+ *     z + P e + f_1 (u - D^-1 A (z + P e)) = z + f_1 v + (P - f_1 D^-1 A P) e,
+ *
+ * one product with a matrix whose pattern is that of A P (ahead.c).
+ *
  * The operators of the cycle are D^-1 A, P, and D_c^-1 P'D, where D_c is the
  * diagonal of the next coarser level: residuals enter and leave a cycle as u,
  * and no product needs to read a diagonal.  A dense inverse is applied to r
@@ -32,9 +39,10 @@
  * On a coarsest level without a dense inverse a Chebyshev polynomial of the
  * first kind for [L / 2 d^2, L] is applied in the same form.
  *
- * A cycle of degree d makes 2 d products on each level, one with P and one with
- * P'; with d = 2 this is 14 block passes on the level itself.  Nothing is
- * allocated.
+ * A cycle of degree d makes 2 d - 1 products on each level, one with the matrix
+ * of A P and one with P'; with d = 2 this is 12 block passes on the level
+ * itself.  Where A P has too many entries, these are 2 d, one with P and one
+ * with P': 14 passes.  Nothing is allocated.
  *
  * In single precision (amg.floats) matrices and blocks of all levels are stored
  * in half the bytes.  Columns of R are multiplied by powers of two so that the
@@ -153,6 +161,22 @@ static size_t bytes_of(const sps_csr *S)
     return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
 }
 
+/* Makes *S a matrix with the pattern of T, whose values are in new memory in the
+ * place of T and not set yet. */
+static sps_status open_scaled(const amg *m, const sps_csr *T, sps_csr *S)
+{
+    sps_context *ctx = m->super.ctx;
+
+    *S = *T;
+    S->val = NULL;
+    S->struct_size = sizeof *S;
+    S->dtype = type_of(m, T);
+    S->props &= ~(unsigned)(SPS_SYMMETRIC | SPS_SPD);
+    return T->place == SPS_HOST ? spsi_new(ctx, bytes_of(S), &S->val)
+                                : ctx->backend->alloc(ctx, bytes_of(S),
+                                                      &S->val);
+}
+
 /* Computes the values of *S, those of T with these factors, in device
  * memory. */
 static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
@@ -162,7 +186,6 @@ static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
     double largest = 0;
     sps_status st;
 
-    SPS_TRY(ctx->backend->alloc(ctx, bytes_of(S), &S->val));
     SPS_TRY(m->device->weigh(ctx, T, f.row ? f.row->inverse : NULL,
                              f.col ? f.col->inverse : NULL, S->dtype, S->val,
                              &largest));
@@ -176,16 +199,10 @@ fail:
 static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
                          sps_csr *S)
 {
-    sps_context *ctx = m->super.ctx;
     sps_status st;
 
-    *S = *T;
-    S->val = NULL;
-    S->struct_size = sizeof *S;
-    S->dtype = type_of(m, T);
-    S->props &= ~(unsigned)(SPS_SYMMETRIC | SPS_SPD);
+    SPS_TRY(open_scaled(m, T, S));
     if (T->place != SPS_HOST) return scaled_there(m, T, f, S);
-    SPS_TRY(spsi_new(ctx, bytes_of(S), &S->val));
     scale_here(T, f, S->val);
     if (m->floats) clear_tiny(S->val, T->nnz);
 fail:
@@ -201,24 +218,33 @@ static void drop_scaled(const amg *m, sps_csr *S)
         ctx->backend->release(ctx, S->val, bytes_of(S));
 }
 
+/* Makes *op_p, the operator of S; an existing operator receives the values. */
+static sps_status set_values(const amg *m, const sps_csr *S,
+                             sps_operator **op_p)
+{
+    sps_status st = SPS_OK;
+
+    if (!*op_p)
+        SPS_TRY(spsi_operator_valued(m->super.ctx, S, m->super.width,
+                                     m->floats ? SPS_F32 : SPS_F64, op_p));
+    else if (m->floats)
+        SPS_TRY(spsi_operator_single_follow(S, *op_p));
+    else
+        SPS_TRY(sps_operator_set_values(*op_p, S->val, S->place));
+fail:
+    return st;
+}
+
 /* Makes *op_p, the operator of T, a matrix of the hierarchy, with these
  * factors; an existing operator receives the values. */
 static sps_status set_operator(const amg *m, const sps_csr *T,
                                entry_factors f, sps_operator **op_p)
 {
-    sps_context *ctx = m->super.ctx;
-    const int width = m->super.width;
     sps_csr S;
     sps_status st;
 
     SPS_TRY(scaled(m, T, f, &S));
-    if (!*op_p)
-        SPS_TRY(spsi_operator_valued(ctx, &S, width,
-                                     m->floats ? SPS_F32 : SPS_F64, op_p));
-    else if (m->floats)
-        SPS_TRY(spsi_operator_single_follow(&S, *op_p));
-    else
-        SPS_TRY(sps_operator_set_values(*op_p, S.val, S.place));
+    SPS_TRY(set_values(m, &S, op_p));
 fail:
     drop_scaled(m, &S);
     return st;
@@ -289,14 +315,34 @@ fail:
     return st;
 }
 
+/* Makes the operator l->ahead, if the pattern of A P has all entries of P. */
+static sps_status set_ahead(const amg *m, amg_level *l)
+{
+    bool within;
+    sps_csr S;
+    sps_status st;
+
+    SPS_TRY(open_scaled(m, l->AP, &S));
+    SPS_TRY(spsi_amg_ahead(m, l, &S, &within));
+    if (!within) goto fail;
+    if (m->floats && S.place == SPS_HOST) clear_tiny(S.val, S.nnz);
+    SPS_TRY(set_values(m, &S, &l->ahead));
+fail:
+    drop_scaled(m, &S);
+    return st;
+}
+
 /* Sets the operators between level i and the next. */
 static sps_status set_transfers(amg *m, int i)
 {
     amg_level *l = &m->level[i];
     const entry_factors down = { is_dense(m, i + 1) ? NULL : l + 1, l };
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(set_operator(m, l->P, (entry_factors){ NULL, NULL }, &l->prolong));
+    if (l->AP) SPS_TRY(set_ahead(m, l));
+    if (!l->ahead)
+        SPS_TRY(set_operator(m, l->P, (entry_factors){ NULL, NULL },
+                             &l->prolong));
     SPS_TRY(set_operator(m, l->R, down, &l->restrict_op));
 fail:
     return st;
@@ -454,7 +500,8 @@ static sps_status solve_last(const amg *m, const amg_level *l,
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z);
 
-/* X += P M_c P'R for U = D^-1 R, where M_c are the levels below. */
+/* X += P M_c P'R for U = D^-1 R, where M_c are the levels below; with l->ahead
+ * and R the residual of X, also the first step behind that. */
 static sps_status correct(const amg *m, int level, const sps_block *U,
                           sps_block *X)
 {
@@ -463,7 +510,11 @@ static sps_status correct(const amg *m, int level, const sps_block *U,
 
     SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, U, 0.0, below->r));
     SPS_TRY(cycle(m, level + 1, below->r, below->x));
-    SPS_TRY(sps_operator_apply(l->prolong, 1.0, below->x, 1.0, X));
+    if (!l->ahead)
+        return sps_operator_apply(l->prolong, 1.0, below->x, 1.0, X);
+    SPS_TRY(spsi_operator_apply_fused(
+        l->ahead, false, 1.0, below->x, 1.0, X,
+        &(sps_epilogue){ .W = U, .gamma = 1 / l->root[0] }, NULL));
 fail:
     return st;
 }
@@ -482,13 +533,15 @@ fail:
 
 /* Z = M R on this level and those below; U = D^-1 R, or R if the level is
  * solved by the dense inverse.  The iterates alternate between Z and t: 2 d - 2
- * steps that start in Z end in Z; with d = 1 one step from t. */
+ * steps that start in Z end in Z; with d = 1 one step from t.  With l->ahead
+ * there is one step less. */
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z)
 {
     const amg_level *l = &m->level[level];
-    sps_block *now = l->degree > 1 ? Z : l->t;
-    sps_block *next = l->degree > 1 ? l->t : Z;
+    const bool starts_in_Z = (l->degree > 1) == !l->ahead;
+    sps_block *now = starts_in_Z ? Z : l->t;
+    sps_block *next = starts_in_Z ? l->t : Z;
     sps_status st;
 
     if (level + 1 == m->levels) return solve_last(m, l, U, Z);
@@ -498,7 +551,7 @@ static sps_status cycle(const amg *m, int level, const sps_block *U,
         l->own_op, false, -1.0, now, 0.0, next,
         &(sps_epilogue){ .W = U, .gamma = 1 }, NULL));
     SPS_TRY(correct(m, level, next, now));
-    SPS_TRY(relax(l, U, 0, &now, &next));
+    SPS_TRY(relax(l, U, l->ahead ? 1 : 0, &now, &next));
 fail:
     return st;
 }
@@ -608,6 +661,7 @@ void spsi_amg_close(amg *m)
 
         sps_operator_destroy(&l->own_op);
         sps_operator_destroy(&l->prolong);
+        sps_operator_destroy(&l->ahead);
         sps_operator_destroy(&l->restrict_op);
         sps_block_destroy(&l->inverse);
         sps_block_destroy(&l->mask);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_cycle.cu - operations of multigrid outside the set-up of its levels:
- * `weigh` scales rows and columns of a matrix, `enter` converts the residual at
- * the start of a cycle.
+ * `weigh` scales rows and columns of a matrix, `ahead` makes a prolongation
+ * with a smoothing step, `enter` converts the residual at the start of a cycle.
  *
  * weigh: 16 bytes an entry for doubles, 12 for floats, and 4 more with column
- * factors. enter: 12 bytes an element. */
+ * factors.  ahead: 20 or 16 bytes an entry of A P, 12 an entry of P.  enter: 12
+ * bytes an element. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -52,6 +53,60 @@ weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
         }
     }
     if (most) note_largest(most, largest);
+}
+
+/* Returns the first position in first .. last - 1 of ascending columns with a
+ * column of at least k, or last. */
+__device__ __forceinline__ int64_t lower_place(const int32_t *col,
+                                               int64_t first, int64_t last,
+                                               int32_t k)
+{
+    while (first < last) {
+        const int64_t middle = first + (last - first) / 2;
+
+        if (col[middle] < k) first = middle + 1;
+        else last = middle;
+    }
+    return first;
+}
+
+/* val = the values of P - f diag(d) AP for n rows, on the pattern of AP.  Eight
+ * threads process a row.  *most as above; *lacks is set if an entry of P is not
+ * in AP. */
+template <class V> __global__ void __launch_bounds__(256)
+ahead_entries(const entries AP, const entries P, int64_t n, double f,
+              const double *__restrict__ d, V *__restrict__ val,
+              unsigned long long *most, unsigned long long *lacks)
+{
+    const int64_t step = (int64_t)gridDim.x * 32;
+    const int lane = (int)threadIdx.x % 8;
+    const unsigned mine = 0xffu << (threadIdx.x % 32 / 8 * 8);
+    double largest = 0;
+
+    for (int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8; i < n;
+         i += step) {
+        const int64_t first = P.rowptr[i], last = P.rowptr[i + 1];
+        const int64_t end = AP.rowptr[i + 1];
+        const double by = f * d[i];
+        int64_t from = first;
+        int found = 0;
+
+        for (int64_t p = AP.rowptr[i] + lane; p < end; p += 8) {
+            const int32_t k = AP.col[p];
+            double x = -(by * AP.val[p]);
+
+            from = lower_place(P.col, from, last, k);
+            if (from < last && P.col[from] == k) {
+                x += P.val[from];
+                found++;
+            }
+            val[p] = (V)x;
+            largest = larger(largest, x);
+        }
+        found = __reduce_add_sync(mine, found);
+        if (lane == 0 && found != last - first) *lacks = 1;
+    }
+    note_largest(most, largest);
 }
 
 /* Returns the elements of an n x 1 block, or NULL. */
@@ -113,6 +168,39 @@ sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
                               entries_of(A), n, column_of(r), column_of(c),
                               (float *)val, found));
     return download(ctx, 1, found, (unsigned long long *)largest);
+}
+
+sps_status spsi_coarse_ahead(sps_context *ctx, const sps_csr *P,
+                             const sps_csr *AP, double f, const sps_block *d,
+                             sps_dtype dtype, void *val, double *largest,
+                             bool *within)
+{
+    const int64_t n = AP->nrow, blocks = ceil_div(n, 32);
+    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
+    const unsigned grid = (unsigned)(blocks < most ? blocks : most);
+    unsigned long long *found, seen[2] = { 0, 0 };
+    holder h(ctx);
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    *largest = 0;
+    *within = true;
+    if (n == 0) return SPS_OK;
+    SPS_TRY_RETURN(h.take(2, &found));
+    SPS_TRY_RETURN(clear(ctx, 2, found));
+    if (dtype == SPS_F64)
+        SPS_TRY_RETURN(run_kernel(ctx, grid, 256, ahead_entries<double>,
+                                  entries_of(AP), entries_of(P), n, f,
+                                  column_of(d), (double *)val, found,
+                                  found + 1));
+    else
+        SPS_TRY_RETURN(run_kernel(ctx, grid, 256, ahead_entries<float>,
+                                  entries_of(AP), entries_of(P), n, f,
+                                  column_of(d), (float *)val, found,
+                                  found + 1));
+    SPS_TRY_RETURN(download(ctx, 2, found, seen));
+    memcpy(largest, seen, sizeof *largest);
+    *within = seen[1] == 0;
+    return SPS_OK;
 }
 
 /* The rows of a view may be aligned to 8 bytes only: then elements are loaded

@@ -329,6 +329,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .inverse = spsi_coarse_inverse,
     .spread = spsi_coarse_spread,
     .weigh = spsi_coarse_weigh,
+    .ahead = spsi_coarse_ahead,
     .enter = spsi_coarse_enter,
     .invert = spsi_coarse_invert,
     .fetch = fetch_array,

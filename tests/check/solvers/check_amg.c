@@ -202,6 +202,68 @@ START_TEST(a_cycle_is_symmetric_and_positive)
 }
 END_TEST
 
+/* Makes all levels prolong by P and then take every smoothing step. */
+static int leave_ahead(const amg *m)
+{
+    int had = 0;
+
+    for (int i = 0; i + 1 < m->levels; i++) {
+        amg_level *l = (amg_level *)&m->level[i];
+
+        had += l->ahead != NULL;
+        sps_operator_destroy(&l->ahead);
+        if (!l->prolong)
+            OK(m->super.ctx, sps_operator_csr(m->super.ctx, l->P,
+                                              m->super.width, NULL,
+                                              &l->prolong));
+    }
+    return had;
+}
+
+static double largest_of(const sps_block *X)
+{
+    double most[SPS_BLOCK_MAX], result = 0;
+
+    OK(X->ctx, spsi_largest(X, most));
+    for (int j = 0; j < X->k; j++) result = fmax(result, most[j]);
+    return result;
+}
+
+/* Prolongation with a smoothing step in one product is both of them, for every
+ * degree, also with new values. */
+START_TEST(a_step_ahead_changes_nothing)
+{
+    static const char *const line[] = {
+        "poisson7 13", "laplace27 12 -jump", "elasticity 8",
+        "convection 12 -velocity 0.6",
+    };
+
+    for (int t = 0; t < 16; t++) {
+        amg_case c;
+        sps_block *R, *Y, *Z;
+
+        amg_open(&c, line[t % 4], 2, 5);
+        c.opt.degree = 1 + t / 4;
+        c.opt.precision = "double";
+        (void)amg_make(&c);
+        if (t % 3 == 0) OK(c.ctx, sps_precond_update(c.M));
+        R = fixture_block(c.ctx, c.A->nrow, 5, NULL, 0);
+        Y = fixture_block(c.ctx, c.A->nrow, 5, NULL, 0);
+        Z = fixture_block(c.ctx, c.A->nrow, 5, NULL, 0);
+        OK(c.ctx, sps_block_random(R, 5));
+        OK(c.ctx, sps_precond_apply(c.M, R, Y));
+        ck_assert_msg(leave_ahead((const amg *)c.M) > 0, "%s", line[t % 4]);
+        OK(c.ctx, sps_precond_apply(c.M, R, Z));
+        OK(c.ctx, spsi_axpby(-1.0, Z, 1.0, Y));
+        ck_assert_double_le(largest_of(Y), 1e-13 * largest_of(Z));
+        sps_block_destroy(&R);
+        sps_block_destroy(&Y);
+        sps_block_destroy(&Z);
+        amg_close(&c);
+    }
+}
+END_TEST
+
 /* --------------------------------------------------------- singular systems */
 
 START_TEST(neumann_problems_take_few_iterations)
@@ -585,6 +647,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(options_change_little),
     RUNNER_TEST(a_matrix_without_strong_couplings),
     RUNNER_TEST(a_cycle_is_symmetric_and_positive),
+    RUNNER_TEST(a_step_ahead_changes_nothing),
     RUNNER_TEST(neumann_problems_take_few_iterations),
     RUNNER_TEST(free_bodies_take_few_iterations),
     RUNNER_TEST(graphs_of_several_components),
