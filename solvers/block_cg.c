@@ -29,7 +29,8 @@
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
  *   | Q'Z 2 | Z + P b 3
  *   | orth 2, only if the condition of P requires it;
- * with P kept: SpMM 1.5 | P'Q, P'R 2.5 | X 1/2 per step and 2 for each sum
+ * with P kept: SpMM 1.5 | P'Q, P'R 2.5 | X 1/2 per step and 2 for each sum (1
+ *   for the first one from X = 0)
  *   | Q'Z 1.5 | Z + P b 1.5. */
 #include "driver/linear.h"
 
@@ -79,6 +80,7 @@ struct block_cg {
                            it is not used */
     sps_small *H;       /* the coefficients a of these steps, stacked by rows */
     int count;          /* number of kept steps that have not been added to X */
+    bool zero;          /* X is 0 */
     bool floats;        /* P is kept: from the start until a residual rises */
     sps_block single;   /* if so, P in single precision, in `kept` */
     bool behind_single; /* if so, work[0] does not have the values of P */
@@ -159,9 +161,10 @@ static sps_status settle(sps_linear *s, void *method)
 
     if (m->count == 0) return SPS_OK;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_basis_update(1.0, m->kept, m->count, m->H, true, &s->X, NULL);
+    st = spsi_basis_update(1.0, m->kept, m->count, m->H, !m->zero, &s->X, NULL);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     m->count = 0;
+    m->zero = false;
     return st;
 }
 
@@ -175,7 +178,7 @@ static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
 
     SPS_TRY(widen(m, s->work[0]));
     SPS_TRY(settle(s, m));
-    m->floats = false;
+    m->floats = m->zero = false;
 fail:
     return st;
 }
@@ -366,6 +369,7 @@ static sps_status start(sps_linear *s, void *method)
     m->width = s->width = s->k;
     m->count = 0;
     m->floats = m->kept && keeps(s);
+    m->zero = s->course.from_zero;
     spsi_block_narrow(P, s->k);
     if (m->floats) return start_in_floats(s, m, P);
     SPS_TRY(spsi_linear_precondition(s, &s->R, P));

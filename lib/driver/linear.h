@@ -191,6 +191,7 @@ typedef struct sps_linear_course {
     bool zero;                /* X = 0, so that the residual is B: until the
                                  first start, for a csr whose ||A|| was
                                  estimated and is therefore finite */
+    bool from_zero;           /* X was such when the method was last started */
     const char *event;        /* for the monitor; static text */
     double started;           /* time at which the solve began */
     int64_t applies_A, applies_M;   /* number of products so far */

@@ -171,6 +171,7 @@ static sps_status restart(sps_linear *s, const char *event)
     s->course.event = event;
     s->renew = false;
     s->course.begun = s->course.iteration;
+    s->course.from_zero = s->course.zero;
     s->course.zero = false;
     SPS_TRY(s->method.type->start(s, s->method.data));
 fail:
