@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* linear.c - creation of a linear solver: method names, requirements on the
- * matrix, memory.  All memory that a solve uses is allocated here. */
+ * matrix, memory.  All memory that a solve uses is allocated here, apart from
+ * that of the fallback of a step of auto. */
 #include "core/comm.h"
 #include "driver/linear.h"
 #include "operator/operator_ranks.h"
@@ -206,9 +207,22 @@ fail:
     return st;
 }
 
+sps_status spsi_linear_fallback(sps_linear *s)
+{
+    sps_linear_method *m = &s->method;
+    sps_status st = SPS_OK;
+
+    if (!m->fallback || m->complete) return SPS_OK;
+    SPS_TRY(m->fallback->setup(s, m->fallback_data));
+    m->complete = true;
+fail:
+    return st;
+}
+
 /* Creates the structs of the method and of its fallback.  They are exchanged
  * when the fallback takes over.  They are listed with the owner before what
- * they contain, and so released after it. */
+ * they contain, and so released after it.  A step of auto, which belongs to
+ * another solver, gets what its fallback contains when that takes over. */
 static sps_status take_methods(sps_linear *s)
 {
     sps_linear_method *m = &s->method;
@@ -220,7 +234,7 @@ static sps_status take_methods(sps_linear *s)
         SPS_TRY(spsi_own_array(&s->made.own, 1, m->fallback->size,
                                &m->fallback_data));
     SPS_TRY(m->type->setup(s, m->data));
-    if (m->fallback) SPS_TRY(m->fallback->setup(s, m->fallback_data));
+    if (!s->made.owned) SPS_TRY(spsi_linear_fallback(s));
 fail:
     return st;
 }

@@ -121,6 +121,7 @@ typedef struct sps_linear_args {
 typedef struct sps_linear_method {
     const sps_linear_type *type, *fallback, *chosen;
     void *data, *fallback_data;   /* structs of `type` and of `fallback` */
+    bool complete;            /* setup of the fallback has been called */
     bool single;              /* by option precision; cleared by setup if
                                  single precision is not supported */
     bool floats;              /* start stores the basis in single precision;
@@ -274,6 +275,8 @@ sps_status spsi_linear_make(const sps_linear_args *a,
 sps_status spsi_linear_named(const sps_linear_args *a, const char *name,
                              sps_linear **s_p);
 sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p);
+/* Sets the fallback up, if there is one that has not been set up. */
+sps_status spsi_linear_fallback(sps_linear *s);
 void spsi_linear_destroy(sps_linear **s_p);
 /* solve.c: does the work of sps_solver_linear, for arguments that have been
  * checked. */

@@ -362,6 +362,21 @@ fail:
     return st;
 }
 
+/* Sets the fallback up, if that was not done with the solver.  Without memory
+ * for it, this solver has none from now on. */
+static sps_status prepare_fallback(sps_linear *s, bool *ready)
+{
+    const sps_status st = spsi_linear_fallback(s);
+
+    *ready = st == SPS_OK;
+    if (st != SPS_ENOMEM && st != SPS_EDEVMEM) return st;
+    spsi_note(s->ctx, "method %s stopped (%s); there is no memory for method "
+              "%s, which would continue", s->method.type->name,
+              sps_stop_string(s->stop), s->method.fallback->name);
+    s->method.fallback = NULL;
+    return SPS_OK;
+}
+
 /* Returns whether the block method stopped where a simpler one may continue.
  * This includes values that are not finite: products of blocks may overflow
  * where norms do not (entries of A of 1e-170, hence of M R of 1e170). */
@@ -448,6 +463,7 @@ fail:
 static sps_status run(sps_linear *s)
 {
     sps_status st = SPS_OK;
+    bool ready = false;
     int open;
 
     SPS_TRY(check_all(s, &open));
@@ -459,7 +475,8 @@ static sps_status run(sps_linear *s)
     }
     if (s->method.type->from_guess) SPS_TRY(spsi_columns_keep_guess(s));
     SPS_TRY(loop(s, NULL));
-    if (falls_back(s)) SPS_TRY(fall_back(s));
+    if (falls_back(s)) SPS_TRY(prepare_fallback(s, &ready));
+    if (ready) SPS_TRY(fall_back(s));
     SPS_TRY(spsi_linear_flush(s));
 fail:
     return st;

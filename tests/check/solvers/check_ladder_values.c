@@ -240,6 +240,43 @@ START_TEST(a_plan_without_memory_is_made_by_the_next_solve)
 }
 END_TEST
 
+/* Complete factors and a tolerance that no rounded x reaches, so that
+ * refinement gives way to its fallback.  Returns the bytes before the solve. */
+static size_t solve_beyond(fail_alloc *memory, int restart, long allowed)
+{
+    sequence q;
+    size_t bytes;
+
+    begin_with(&q, indefinite(60, 0.05), 4, "auto");
+    sps_solver_destroy(&q.s);
+    q.opt.rtol = 1e-18;
+    q.opt.max_iterations = 30;
+    q.opt.restart = restart;
+    ck_assert_int_eq(sps_solver_create(q.op, NULL, 4, &q.opt, &q.s), SPS_OK);
+    bytes = memory->bytes;
+    fail_alloc_allow(memory, allowed);
+    ck_assert_int_eq(sps_solver_linear(q.s, q.B, q.X, &q.r), SPS_OK);
+    fail_alloc_allow(memory, -1);
+    ck_assert(q.r.worst_residual < 1e-12);
+    end(&q);
+    return bytes;
+}
+
+START_TEST(a_fallback_takes_memory_when_it_is_needed)
+{
+    static fail_alloc memory;
+    size_t bytes;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    scarce(&memory);
+    bytes = solve_beyond(&memory, 5, -1);
+    ck_assert(noted("continued with method gmres"));
+    /* Without the basis of gmres; notes of the first solve remain. */
+    ck_assert_uint_lt(solve_beyond(&memory, 50, -1), bytes + 8000);
+    for (long n = 0; n < 20; n++) (void)solve_beyond(&memory, 50, n);
+}
+END_TEST
+
 /* ------------------------------------------------- values that do not fit */
 
 typedef double change(int64_t i, int64_t j, double a);
@@ -389,5 +426,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_step_that_did_not_work_is_forgotten),
     RUNNER_TEST(a_right_hand_side_of_nan_moves_no_step),
     RUNNER_TEST(a_plan_without_memory_is_made_by_the_next_solve),
+    RUNNER_TEST(a_fallback_takes_memory_when_it_is_needed),
 };
 RUNNER_MAIN_WITHIN("check_ladder_values", tests, set_up, tear_down)
