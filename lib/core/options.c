@@ -10,13 +10,18 @@
 #include "core/options_table.h"
 #include "io/number/nearest.h"
 
+static void set_default(const spsi_option *row, sps_options *opt)
+{
+    (void)spsi_option_set(NULL, row, opt, row->info.default_value);
+}
+
 void sps_options_init(sps_options *opt, size_t size)
 {
     sps_options defaults = {.struct_size = sizeof defaults};
     const spsi_option *row;
 
     for (int i = 0; (row = spsi_option_row(i)); i++)
-        (void)spsi_option_set(NULL, row, &defaults, row->info.default_value);
+        set_default(row, &defaults);
     spsi_abi_defaults(&defaults, opt, size);
 }
 
@@ -53,6 +58,16 @@ static const char *name_of(const char *words, int i, char word[32])
     return NULL;
 }
 
+static bool is_known(const char *words, const char *text)
+{
+    const char *name;
+    char word[32];
+
+    for (int i = 0; (name = name_of(words, i, word)); i++)
+        if (strcmp(name, text) == 0) return true;
+    return false;
+}
+
 sps_status spsi_option_check_text(sps_context *ctx, const spsi_option *row,
                                   const char *text)
 {
@@ -61,9 +76,9 @@ sps_status spsi_option_check_text(sps_context *ctx, const spsi_option *row,
     int limit = INT_MAX;
     size_t n = 0;
 
-    if (row->info.type != SPS_OPTION_WORD) return SPS_OK;
+    if (row->info.type != SPS_OPTION_WORD || is_known(words, text))
+        return SPS_OK;
     for (int i = 0; (name = name_of(words, i, word)); i++) {
-        if (strcmp(name, text) == 0) return SPS_OK;
         if (spsi_nearer(text, name, &limit))
             (void)snprintf(near, sizeof near, "%s", name);
         if (n < sizeof all)
@@ -101,11 +116,8 @@ static sps_status check_member(sps_context *ctx, const spsi_option *row,
     const void *p = spsi_option_member(row, opt);
     char word[32];
 
-    if (spsi_option_is_text(row)) {
-        const char *text = *(const char *const *)p;
-
-        return text ? spsi_option_check_text(ctx, row, text) : SPS_OK;
-    }
+    if (spsi_option_is_text(row))
+        return spsi_option_check_text(ctx, row, *(const char *const *)p);
     if (row->numbered) {
         const int number = (int)*(const sps_norm *)p;
 
@@ -161,28 +173,33 @@ fail:
     return st;
 }
 
+static bool is_missing(const spsi_option *row, const sps_options *opt,
+                       size_t size)
+{
+    return row->offset >= size ||
+           (spsi_option_is_text(row) &&
+            !*(const char *const *)spsi_option_member(row, opt));
+}
+
 sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
                              sps_options *out)
 {
     const spsi_option *row;
-    sps_options defaults, taken;
-    sps_status st;
+    sps_options taken = {.struct_size = sizeof taken};
+    size_t size = 0;
+    sps_status st = SPS_OK;
 
-    sps_options_default(&defaults);
-    if (!opt) opt = &defaults;
-    SPS_TRY(SPS_ABI_CHECK(ctx, sps_options, opt));
-    taken = defaults;
-    spsi_abi_copy(opt, &taken);
+    if (opt) {
+        SPS_TRY(SPS_ABI_CHECK(ctx, sps_options, opt));
+        spsi_abi_copy(opt, &taken);
+        size = opt->struct_size;
+    }
     SPS_TRY(check_before_0_2(ctx, &taken));
     SPS_TRY(check_blocks(ctx, &taken));
     for (int i = 0; (row = spsi_option_row(i)); i++)
-        SPS_TRY(check_member(ctx, row, &taken));
+        if (is_missing(row, &taken, size)) set_default(row, &taken);
+        else SPS_TRY(check_member(ctx, row, &taken));
     *out = taken;
-    for (int i = 0; (row = spsi_option_row(i)); i++)
-        if (spsi_option_is_text(row) && !*(char **)spsi_option_member(row, out))
-            *(char **)spsi_option_member(row, out) =
-                *(char **)spsi_option_member(row, &defaults);
-    return SPS_OK;
 fail:
     return st;
 }
