@@ -284,9 +284,10 @@ fail:
 /* ------------------------------------------------------------ equilibration */
 
 /* Returns 1 / sqrt(largest) as a power of two, or 1 if largest is 0 or not
- * finite. */
+ * finite.  Between 1/2 and 2 the nearest one is 1, without a logarithm. */
 static double root_of(double largest)
 {
+    if (largest > 0.5 && largest < 2) return 1;
     return largest > 0 && isfinite(largest)
                ? power_of_two(-0.5 * log(largest)) : 1;
 }
@@ -319,8 +320,8 @@ sps_status spsi_equilibrate(sps_context *ctx, const sps_csr *A, double *row,
                 const int32_t j = A->col[p];
                 const double a = fabs(spsi_csr_value(A, p)) * row[i] * col[j];
 
-                own = fmax(own, a);
-                largest[j] = fmax(largest[j], a);
+                if (a > own) own = a;
+                if (a > largest[j]) largest[j] = a;
             }
             changed |= scale_by(root_of(own), &row[i]);   /* row[i] is not read
                                                              again this sweep */
