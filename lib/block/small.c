@@ -512,11 +512,27 @@ sps_status spsi_small_factor(sps_small *A, int32_t *pivot, int *info)
     assert(A->rows == A->cols && on_host(A));
     *info = 0;
     if (n == 0) return SPS_OK;
-    *info = (int)n;
-    if (!spsi_small_finite(A)) return SPS_OK;
     SPS_TRY(spsi_blas_begin(A->ctx, 1));
     *info = (int)LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A->v,
                                      A->max_rows, pivot);
+    spsi_blas_end(1);
+    /* What is not finite in A is not finite in its factors. */
+    if (*info == 0 && !spsi_small_finite(A)) *info = (int)n;
+fail:
+    return st;
+}
+
+sps_status spsi_small_cholesky(sps_small *A, int *info)
+{
+    const lapack_int n = A->rows;
+    sps_status st = SPS_OK;
+
+    assert(A->rows == A->cols && on_host(A));
+    *info = 0;
+    if (n == 0) return SPS_OK;
+    SPS_TRY(spsi_blas_begin(A->ctx, 1));
+    *info = (int)LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, A->v,
+                                     A->max_rows);
     spsi_blas_end(1);
     if (*info == 0 && !spsi_small_finite(A)) *info = (int)n;
 fail:
@@ -531,8 +547,12 @@ sps_status spsi_small_solve(const sps_small *A, const int32_t *pivot,
 
     if (n == 0 || k == 0) return SPS_OK;
     SPS_TRY(spsi_blas_begin(A->ctx, 1));
-    LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, k, A->v, A->max_rows, pivot,
-                        X, n);
+    if (pivot)
+        LAPACKE_dgetrs_work(LAPACK_COL_MAJOR, 'N', n, k, A->v, A->max_rows,
+                            pivot, X, n);
+    else
+        LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, k, A->v, A->max_rows, X,
+                            n);
     spsi_blas_end(1);
 fail:
     return st;

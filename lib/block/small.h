@@ -78,8 +78,11 @@ sps_status spsi_small_invert(sps_small *A, int *info);
 /* A = P L U in place (LAPACKE_dgetrf), with the row exchanges in pivot[0 ..
  * rows - 1].  *info as above. */
 sps_status spsi_small_factor(sps_small *A, int32_t *pivot, int *info);
-/* X := A^-1 X by the factors of spsi_small_factor; X is A->rows x k,
- * column-major. */
+/* A = L L' in place of the lower half of a symmetric A (LAPACKE_dpotrf).  *info
+ * is 0, or the number of a pivot that is not positive or not finite. */
+sps_status spsi_small_cholesky(sps_small *A, int *info);
+/* X := A^-1 X by the factors of spsi_small_factor, or by those of
+ * spsi_small_cholesky if pivot is NULL; X is A->rows x k, column-major. */
 sps_status spsi_small_solve(const sps_small *A, const int32_t *pivot,
                             double *X, int k);
 /* From the Gram matrix G = P'P, which is destroyed, computes T (rows of G x

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dense.c - Z = A^-1 R by dense LU factors with row pivoting of the
- * equilibrated matrix (LAPACKE dgetrf), for matrices that are tiny or nearly
- * full, and for small ones on which all other preconditioners fail.  On the
- * host the set-up takes n^3 / 3 multiply-adds and 8 n^2 bytes, an application
- * n^2 multiply-adds for each column.  On a GPU the inverse is formed (dgetri),
+/* dense.c - Z = A^-1 R by dense factors of the equilibrated matrix, for
+ * matrices that are tiny or nearly full, and for small ones on which all other
+ * preconditioners fail.  They are Cholesky factors (LAPACKE dpotrf) of a
+ * symmetric positive definite matrix, LU factors with row pivoting (dgetrf) of
+ * others.  On the host the set-up takes n^3 / 6 or n^3 / 3 multiply-adds and
+ * 8 n^2 bytes, an application n^2 multiply-adds for each column.  On a GPU the inverse is formed (dgetri),
  * n^3 multiply-adds and 20 n^2 bytes, and an application is one product with
  * n^2 entries.  The iteration corrects the rounding errors. */
 #include "driver/precond.h"
@@ -22,7 +23,8 @@ struct dense {
     bool regular;             /* a pivot that is zero up to rounding is an
                                  error, since the caller has another method */
     /* On the host: */
-    sps_small *F;             /* LU factors of D_r A D_c */
+    sps_small *F;             /* factors of D_r A D_c */
+    bool definite;            /* they are Cholesky factors */
     int32_t *pivot;           /* n elements: row exchanges (dgetrf) */
     double *X;                /* n x width, column-major: R, then Z */
     /* On a GPU: */
@@ -44,30 +46,56 @@ static void load(const struct dense *m, sps_small *C)
                 m->row[i] * spsi_csr_value(A, p) * m->col[A->col[p]];
 }
 
-/* Returns whether a pivot is zero up to the rounding of the largest one. */
-static bool nearly_singular(const sps_small *F)
+/* Returns whether a pivot is zero up to the rounding of the largest one.
+ * Those of Cholesky factors are the squares of the diagonal. */
+static bool nearly_singular(const struct dense *m)
 {
+    const sps_small *F = m->F;
     double least = INFINITY, most = 0;
 
     for (int i = 0; i < F->rows; i++) {
         least = fmin(least, fabs(*spsi_small_at(F, i, i)));
         most = fmax(most, fabs(*spsi_small_at(F, i, i)));
     }
-    return least <= DBL_EPSILON * most;
+    return m->definite ? least * least <= DBL_EPSILON * most * most
+                       : least <= DBL_EPSILON * most;
+}
+
+/* Returns whether A equals its transpose to the last bit and has a positive
+ * diagonal. */
+static sps_status may_be_definite(const sps_operator *A, bool *yes)
+{
+    double difference = 0;
+    sps_status st;
+
+    SPS_TRY(spsi_operator_symmetric(A, yes, &difference));
+    *yes = *yes && difference == 0;
+    for (int64_t i = 0; i < A->n && *yes; i++) {
+        const int64_t p = spsi_csr_find(A->A, i, (int32_t)i);
+
+        *yes = p >= 0 && spsi_csr_value(A->A, p) > 0;
+    }
+fail:
+    return st;
 }
 
 static sps_status factor(struct dense *m)
 {
     sps_precond *M = &m->super;
+    bool definite;
     sps_status st;
-    int info;
+    int info = 1;
 
     SPS_TRY(spsi_equilibrate(M->ctx, M->A->A, m->row, m->col));
+    SPS_TRY(may_be_definite(M->A, &definite));
     load(m, m->F);
-    SPS_TRY(spsi_small_factor(m->F, m->pivot, &info));
+    if (definite) SPS_TRY(spsi_small_cholesky(m->F, &info));
+    m->definite = definite && info == 0;
+    if (definite && !m->definite) load(m, m->F);
+    if (!m->definite) SPS_TRY(spsi_small_factor(m->F, m->pivot, &info));
     SPS_REQUIRE(M->ctx, info == 0, SPS_EUNFIT, "dense: the matrix is singular: "
                 "pivot %d of %d is zero or not finite", info, (int)M->n);
-    SPS_REQUIRE(M->ctx, !m->regular || !nearly_singular(m->F), SPS_EUNFIT,
+    SPS_REQUIRE(M->ctx, !m->regular || !nearly_singular(m), SPS_EUNFIT,
                 "dense: the matrix is singular to working precision: a pivot "
                 "is zero up to rounding");
 fail:
@@ -82,7 +110,8 @@ static sps_status solve(const struct dense *m, const sps_block *R, sps_block *Z)
     SPS_TRY(sps_block_get(R, 0, R->k, m->X, ld, SPS_COL_MAJOR, SPS_HOST));
     for (int j = 0; j < R->k; j++)
         for (int64_t i = 0; i < n; i++) m->X[j * ld + i] *= m->row[i];
-    SPS_TRY(spsi_small_solve(m->F, m->pivot, m->X, R->k));
+    SPS_TRY(spsi_small_solve(m->F, m->definite ? NULL : m->pivot, m->X,
+                             R->k));
     for (int j = 0; j < R->k; j++)
         for (int64_t i = 0; i < n; i++) m->X[j * ld + i] *= m->col[i];
     SPS_TRY(sps_block_set(Z, 0, Z->k, m->X, ld, SPS_COL_MAJOR, SPS_HOST));

@@ -233,15 +233,87 @@ START_TEST(spd_systems_of_any_scale_are_solved)
 }
 END_TEST
 
-static int info_of(double a, double b, double c)   /* [a b; b c] */
+/* Solves A x = (1, ..., 1)' by LU and by Cholesky factors. */
+START_TEST(both_kinds_of_factors_solve_a_definite_system)
 {
-    sps_small *A = NULL, *C = make(2, 1, 7, ZOO_RANDOM);
-    int info = 7;
+    sps_small *A = gram_of(60, 30, draw), *B = like(A);
+    int32_t pivot[30];
+    double x[60];
+    int info;
+
+    for (int i = 0; i < 60; i++) x[i] = 1;
+    OK(ctx, spsi_small_factor(A, pivot, &info));
+    ck_assert_int_eq(info, 0);
+    OK(ctx, spsi_small_solve(A, pivot, x, 1));
+    OK(ctx, spsi_small_cholesky(B, &info));
+    ck_assert_int_eq(info, 0);
+    OK(ctx, spsi_small_solve(B, NULL, x + 30, 1));
+    for (int i = 0; i < 30; i++)
+        ck_assert(fabs(x[i] - x[30 + i]) <= 1e-9 * fabs(x[i]));
+    spsi_small_destroy(&A);
+    spsi_small_destroy(&B);
+}
+END_TEST
+
+/* [a b; b c] */
+static sps_small *two_by_two(double a, double b, double c)
+{
+    sps_small *A = NULL;
 
     OK(ctx, spsi_small_create(ctx, 2, 2, &A));
+    spsi_small_shape(A, 2, 2);
     *spsi_small_at(A, 0, 0) = a;
     *spsi_small_at(A, 0, 1) = *spsi_small_at(A, 1, 0) = b;
     *spsi_small_at(A, 1, 1) = c;
+    return A;
+}
+
+static int cholesky_of(double a, double b, double c)
+{
+    sps_small *A = two_by_two(a, b, c);
+    int info = 7;
+
+    OK(ctx, spsi_small_cholesky(A, &info));
+    spsi_small_destroy(&A);
+    return info;
+}
+
+static int factor_of(double a, double b, double c)
+{
+    sps_small *A = two_by_two(a, b, c);
+    int32_t pivot[2];
+    int info = 7;
+
+    OK(ctx, spsi_small_factor(A, pivot, &info));
+    spsi_small_destroy(&A);
+    return info;
+}
+
+START_TEST(what_has_no_factors_is_named)
+{
+    ck_assert_int_eq(cholesky_of(1, 0.5, 1), 0);
+    ck_assert_int_eq(cholesky_of(1, 2, 1), 2);
+    ck_assert_int_eq(cholesky_of(0, 0, 1), 1);
+    ck_assert_int_eq(factor_of(1, 2, 1), 0);
+    ck_assert_int_eq(factor_of(1, 1, 1), 2);
+    for (int t = 0; t < 2; t++) {
+        const double bad = t ? INFINITY : NAN;
+
+        ck_assert_int_ne(cholesky_of(bad, 0, 1), 0);
+        ck_assert_int_ne(cholesky_of(1, bad, 1), 0);
+        ck_assert_int_ne(cholesky_of(1, 0, bad), 0);
+        ck_assert_int_ne(factor_of(bad, 0, 1), 0);
+        ck_assert_int_ne(factor_of(1, bad, 1), 0);
+        ck_assert_int_ne(factor_of(1, 0, bad), 0);
+    }
+}
+END_TEST
+
+static int info_of(double a, double b, double c)
+{
+    sps_small *A = two_by_two(a, b, c), *C = make(2, 1, 7, ZOO_RANDOM);
+    int info = 7;
+
     OK(ctx, spsi_small_solve_spd(A, C, &info));
     spsi_small_destroy(&A);
     spsi_small_destroy(&C);
@@ -419,6 +491,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(eigenvalues_of_the_second_difference_are_known),
     RUNNER_TEST(eigenvalues_of_what_is_not_finite_are_nan),
     RUNNER_TEST(spd_systems_of_any_scale_are_solved),
+    RUNNER_TEST(both_kinds_of_factors_solve_a_definite_system),
+    RUNNER_TEST(what_has_no_factors_is_named),
     RUNNER_TEST(matrices_that_are_not_positive_are_named_by_their_minor),
     RUNNER_TEST(independent_columns_of_any_scale_have_full_rank),
     RUNNER_TEST(dependent_and_zero_columns_are_left_out),

@@ -240,6 +240,30 @@ START_TEST(a_plan_without_memory_is_made_by_the_next_solve)
 }
 END_TEST
 
+/* Dense factors are those of Cholesky, and LU once the values are not definite
+ * any more, though symmetric with a positive diagonal. */
+START_TEST(dense_factors_follow_values_that_are_not_definite)
+{
+    sps_csr *A = indefinite(60, 0.5);
+    sequence q;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    begin_with(&q, indefinite(60, -0.5), 4, "auto");
+    for (int t = 0; t < 3; t++) {
+        const sps_csr *now = t % 2 ? A : q.A;
+
+        ck_assert_int_eq(sps_operator_set_values(q.op, now->val, SPS_HOST),
+                         SPS_OK);
+        solve_from_zero(&q);
+        ck_assert_int_eq(q.r.stop, SPS_STOP_CONVERGED);
+        ck_assert_str_eq(q.r.precond, "dense");
+        ck_assert_int_eq(q.r.iterations, 1);
+    }
+    end(&q);
+    zoo_free(&A);
+}
+END_TEST
+
 /* Complete factors and a tolerance that no rounded x reaches, so that
  * refinement gives way to its fallback.  Returns the bytes before the solve. */
 static size_t solve_beyond(fail_alloc *memory, int restart, long allowed)
@@ -426,6 +450,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_step_that_did_not_work_is_forgotten),
     RUNNER_TEST(a_right_hand_side_of_nan_moves_no_step),
     RUNNER_TEST(a_plan_without_memory_is_made_by_the_next_solve),
+    RUNNER_TEST(dense_factors_follow_values_that_are_not_definite),
     RUNNER_TEST(a_fallback_takes_memory_when_it_is_needed),
 };
 RUNNER_MAIN_WITHIN("check_ladder_values", tests, set_up, tear_down)
