@@ -38,11 +38,15 @@
  * factor module is available, rows of more than COMPLETE_BESIDE entries are
  * left to it, since column pivoting fills them beyond the prediction. */
 enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
-/* Dense factors are used if DENSE_CUBE n^3 seconds are less than what sparse
- * ones take at least. */
-#define DENSE_CUBE 7e-11
-#define SPARSE_ROW 8e-7
-#define SPARSE_ENTRY 1.5e-7
+/* Dense factors take so many seconds for an entry and for the product of three
+ * orders, half of these where A is symmetric with a positive diagonal; sparse
+ * ones so many for a row, for an entry, and for the square of a row's length,
+ * with which fill and operations grow. */
+#define DENSE_ENTRY 3e-9
+#define DENSE_CUBE 2.2e-11
+#define SPARSE_ROW 2e-7
+#define SPARSE_ENTRY 4e-8
+#define SPARSE_SQUARE 5e-9
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */
 #define AT_LEAST 5e-3
@@ -93,10 +97,12 @@ double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
 
 bool spsi_chain_dense(const sps_chain *l)
 {
-    const double n = (double)l->A->n;
+    const double n = (double)l->A->n, length = (double)l->A->A->nnz / n;
+    const double cube = l->symmetric ? DENSE_CUBE / 2 : DENSE_CUBE;
 
-    return allowed(l) && n <= SPS_CHAIN_DENSE_ROWS && DENSE_CUBE * n * n * n <=
-           SPARSE_ROW * n + SPARSE_ENTRY * (double)l->A->A->nnz;
+    if (!allowed(l) || n < 1 || n > SPS_CHAIN_DENSE_ROWS) return false;
+    return n * (DENSE_ENTRY + cube * n) <=
+           SPARSE_ROW + (SPARSE_ENTRY + SPARSE_SQUARE * length) * length;
 }
 
 sps_status spsi_chain_weigh(sps_chain *l, double worth)
