@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs into an empty DESTDIR, then builds and runs small clients there, in
-# C, C++ and Fortran, with the flags of pkg-config and by CMake, the latter also
-# after the installation has been moved.
+# C, C++ and Fortran, with the flags of pkg-config and by CMake, also after the
+# installation has been moved.
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -47,10 +47,7 @@ for name in spsolve solve; do
         -quiet </dev/null || fail "the installed $name: exit $?"
 done
 
-ask() {
-    PKG_CONFIG_PATH=$lib/pkgconfig pkg-config \
-        --define-variable=prefix="$tmp$prefix" "$@" libspsolve
-}
+ask() { PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "$@" libspsolve; }
 if command -v pkg-config >/dev/null; then
     [ "$(ask --modversion)" = "$(value VERSION)" ] || fail "wrong version"
     static=
@@ -103,6 +100,18 @@ if command -v cmake >/dev/null; then
     mv "$tmp/moved" "$tmp$prefix"
 else
     echo "skip clients by CMake: no cmake"
+fi
+
+# Another prefix at installation: nothing may name that of configure.
+make install prefix="$tmp/other" >"$tmp/log" 2>&1 ||
+    { cat "$tmp/log"; fail "make install prefix="; }
+grep -n "$prefix/" $(find "$tmp/other" -name '*.pc' -o -name '*.cmake') &&
+    fail "the prefix of configure is named in another one"
+if command -v pkg-config >/dev/null; then
+    there=$(PKG_CONFIG_PATH=$(dirname "$(find "$tmp/other" -name '*.pc')") \
+        pkg-config --variable=includedir libspsolve)
+    [ "$(realpath -m "$there")" = "$(realpath -m "$tmp/other/include")" ] ||
+        fail "headers are looked for in $there"
 fi
 
 make uninstall DESTDIR="$tmp" >"$tmp/log" 2>&1 || fail "make uninstall"
