@@ -30,8 +30,8 @@ typedef struct sps_operator_cache {
         int64_t version;      /* of the values that were compared */
     } transpose;              /* spsi_operator_symmetric */
     struct sps_direct *direct;/* analysis stored by spsi_direct_keep, or NULL */
-    double worth;             /* largest predicted seconds of complete factors
-                                 that ilut builds meanwhile, which must be
+    double worth;             /* largest predicted seconds of factors that ilut
+                                 builds meanwhile; complete ones must be
                                  regular; 0 if it may build any */
 } sps_operator_cache;
 

@@ -137,6 +137,7 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
     sps_linear_args a = {
         .A = l->A, .M = same_precond(l, at) ? l->now->M : l->M, .k = l->k,
         .opt = &o, .owned = true };
+    sps_status st;
 
     o.solver = step->solver;
     o.precond = step->precond;
@@ -152,15 +153,17 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
         o.restart = FACTOR_RESTART;
     if (worth(l, at) > 0 && !same_precond(l, at)) {
         const double before = spsi_deadline_begin(l->ctx, o.max_seconds);
-        const sps_status st = spsi_chain_weigh(l, worth(l, at));
 
+        st = spsi_chain_weigh(l, worth(l, at));
         spsi_deadline_end(l->ctx, before);
         if (st != SPS_OK) return st;
     }
     if (has_factors(l, at)) return make_direct(l, at, &a, s_p);
-    return strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver,
-                                                            s_p)
-                                        : spsi_auto_conjugate(&a, s_p);
+    l->A->cache->worth = at == l->deep ? l->deep_worth : 0;
+    st = strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver, s_p)
+                                      : spsi_auto_conjugate(&a, s_p);
+    l->A->cache->worth = 0;
+    return st;
 }
 
 /* Returns whether a step with factors need not be tried: factors were refused

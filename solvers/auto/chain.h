@@ -43,8 +43,9 @@ typedef struct sps_chain_traits {
                                  magnitudes of the other entries */
     double near;              /* fraction of rows with |a_ii| >= 0.8 times the
                                  sum of the magnitudes of the other entries */
-    bool deep;                /* triangular solves on a GPU would be slow:
-                                 see find_depth */
+    double deep;              /* seconds that a GPU takes for QUICK iterations
+                                 with ilu0, if factors of ilut may take less; 0
+                                 otherwise: see find_depth */
     double strong;            /* fraction of rows with |a_ii| >= 1.5 times that
                                  sum */
 } sps_chain_traits;
@@ -90,6 +91,9 @@ typedef struct sps_chain {
                                  less than iterations */
     double complete;          /* largest predicted seconds of complete factors
                                  by ilut */
+    int deep;                 /* index of the step with ilut in place of long
+                                 triangular solves on a GPU; -1: none */
+    double deep_worth;        /* largest predicted seconds of its factors */
     double worth[2];          /* largest predicted seconds of factors and two
                                  solves, for early steps and for later ones */
     double refused;           /* factors were refused when this many seconds

@@ -5,9 +5,10 @@
  * The plan depends on symmetry, signs and zeros of the diagonal, diagonal
  * dominance, size and place.  The steps, in order:
  *
- *   On a GPU first, where rows are few and short and each depends on the row
- *   above (find_depth), and A is not symmetric:
- *     gmres, ilut 1e-6, fill 50
+ *   On a GPU first, where rows are short and many depend on the row above
+ *   (find_depth), and A is not symmetric:
+ *     gmres, ilut 1e-6, fill 50   unless its predicted fill takes longer than
+ *                                 iterations with ilu0
  *   On the host, first (add_early), each if predicted to be fastest:
  *     direct, dense               tiny or nearly full A (chain_factors.c)
  *     bicgstab, ilu0              A not symmetric: a few iterations
@@ -92,10 +93,12 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 /* Constants of add_early and add_short. */
 enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, QUICK = 30, FEW_ROWS = 6000,
        SHORT_ROWS = 20000, SHORT = 8 };
-/* Seconds that a GPU takes for each level of a triangular solve, and that a
- * host takes for each row of the factors of add_short. */
+/* LEVEL: seconds that a GPU takes for each level of a triangular solve.
+ * SHORT_ROW: least seconds that a host takes for each row of the factors of
+ * add_short.  HEAD: number of rows that are examined first. */
 #define LEVEL 1.5e-6
-#define SHORT_ROW 2e-5
+#define SHORT_ROW 1e-5
+#define HEAD ((int64_t)1 << 16)
 /* Multiply-adds of the last ilut step if its rows have the largest length that
  * its fill allows. */
 #define WORK 1e11
@@ -173,24 +176,42 @@ static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
     o->strong = A->nrow ? (double)j.strong / (double)A->nrow : 1;
 }
 
-/* Sets o->deep where a GPU takes longer for QUICK iterations with ilu0, each of
- * which has two triangular solves, than the host for the factors of add_short.
- * In a network that is numbered along its paths each row depends on the one
- * above it, and one iteration takes 3 microseconds times the number of rows. */
-static sps_status find_depth(const sps_chain *l, sps_chain_traits *o)
+/* Sets *seconds to those of QUICK iterations with ilu0 of the first `rows` rows
+ * on a GPU, each with two triangular solves; 0 if the factors of add_short take
+ * longer whatever their fill. */
+static sps_status weigh_levels(const sps_chain *l, int64_t rows,
+                               double *seconds)
 {
-    const sps_csr *A = l->A->A;
+    sps_csr head = *l->A->A;
     sps_levels levels = { 0 };
     sps_status st;
 
-    if (l->ctx->opt.place != SPS_CUDA || o->symmetric ||
-        A->nrow > SHORT_ROWS || A->nnz > SHORT * A->nrow)
-        return SPS_OK;
-    SPS_TRY(spsi_levels_find(l->ctx, A, false, &levels));
-    o->deep = 2 * QUICK * LEVEL * (double)levels.count >
-              SHORT_ROW * (double)A->nrow;
+    head.nrow = rows;
+    SPS_TRY(spsi_levels_find(l->ctx, &head, false, &levels));
+    *seconds = 2 * QUICK * LEVEL * (double)levels.count;
+    if (*seconds <= SHORT_ROW * (double)rows) *seconds = 0;
 fail:
     spsi_levels_clear(l->ctx, &levels);
+    return st;
+}
+
+/* Sets o->deep.  In a network that is numbered along its paths each row depends
+ * on the one above it, and an iteration takes 3 microseconds times the number
+ * of rows.  Whether the factors have too much fill is known once they are
+ * ordered (ilut.c).  The levels of a large grid are not counted: its first rows
+ * show that they are few. */
+static sps_status find_depth(const sps_chain *l, sps_chain_traits *o)
+{
+    const sps_csr *A = l->A->A;
+    sps_status st = SPS_OK;
+
+    if (l->ctx->opt.place != SPS_CUDA || o->symmetric ||
+        A->nnz > SHORT * A->nrow)
+        return SPS_OK;
+    SPS_TRY(weigh_levels(l, A->nrow < HEAD ? A->nrow : HEAD, &o->deep));
+    if (o->deep > 0 && A->nrow > HEAD)
+        SPS_TRY(weigh_levels(l, A->nrow, &o->deep));
+fail:
     return st;
 }
 
@@ -254,7 +275,7 @@ static bool quick(const sps_chain *l, const sps_chain_traits *o)
 /* Returns whether A is nonsymmetric and has many levels, on a GPU. */
 static bool deep(const sps_chain *l, const sps_chain_traits *o)
 {
-    return o->deep && !l->symmetric && l->opt.norm != SPS_NORM_START;
+    return o->deep > 0 && l->opt.norm != SPS_NORM_START;
 }
 
 /* Returns whether TRIAL iterations of bicgstab with ilu0 (60 passes over blocks
@@ -275,9 +296,11 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
 {
     const int64_t n = l->A->n;
 
-    if ((quick(l, o) || deep(l, o)) && n > least && n <= most &&
-        l->A->A->nnz <= SHORT * n)
-        add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0, false });
+    if (!(quick(l, o) || deep(l, o)) || n <= least || n > most ||
+        l->A->A->nnz > SHORT * n)
+        return;
+    if (deep(l, o)) l->deep = l->count;
+    add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0, false });
 }
 
 /* Adds complete factors by ilut. */
@@ -311,7 +334,7 @@ static void add_early(sps_chain *l, const sps_chain_traits *o)
     add_short(l, o, 0, FEW_ROWS);
     add_factors(l);
     l->early = l->count;
-    add_short(l, o, FEW_ROWS, SHORT_ROWS);
+    add_short(l, o, FEW_ROWS, deep(l, o) ? l->A->n : SHORT_ROWS);
 }
 
 static void add_strong(sps_chain *l)
@@ -377,6 +400,8 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     sps_status st;
 
     l->count = l->at = l->early = 0;
+    l->deep = -1;
+    l->deep_worth = o->deep;
     l->factored = l->unfit = l->completed = false;
     l->refused = l->worth[0] = l->worth[1] = 0;
     if (!own) {

@@ -29,26 +29,39 @@ struct ilut {
     struct factors f;
     sps_options opt;          /* options of the build, for later updates */
     double worth;             /* at the build: largest predicted seconds of
-                                 complete factors, 0 if there is no limit
+                                 factors, 0 if there is no limit
                                  (sps_operator_cache.worth) */
 };
 
-/* Refuses complete factors that are not worth their time. */
+static bool complete(const struct ilut *m) { return m->opt.droptol == 0; }
+
+/* Returns the largest number of entries in a row of L, and of U. */
+static double longest_row(const sps_precond *M, const sps_options *opt,
+                          const struct prepared *p)
+{
+    const double mean = M->n ? (double)p->B->nnz / (double)M->n : 1;
+
+    return fmin(ceil(opt->fill * mean), (double)M->n + 1);
+}
+
+/* Refuses factors that are not worth their time.  Its prediction is that of
+ * complete ones, within the limit of fill. */
 static sps_status weigh(const struct ilut *m, const struct prepared *p)
 {
     const sps_csr *A = m->super.A->A;
-    const double seconds = PER_ROW * (double)A->nrow +
-                           PER_ENTRY * (double)A->nnz +
-                           PER_FILL * p->fill.entries +
-                           PER_OPERATION * p->fill.operations;
-    const double worth = fmin(m->worth, spsi_direct_seconds(
-        m->super.A, p->fill.entries, p->fill.operations));
+    const double n = (double)A->nrow, most = longest_row(&m->super, &m->opt, p);
+    const double entries = fmin(p->fill.entries, n * most);
+    const double operations = fmin(p->fill.operations, n * most * most);
+    const double seconds = PER_ROW * n + PER_ENTRY * (double)A->nnz +
+                           PER_FILL * entries + PER_OPERATION * operations;
+    const double other = spsi_direct_seconds(m->super.A, p->fill.entries,
+                                             p->fill.operations);
+    const double worth = complete(m) ? fmin(m->worth, other) : m->worth;
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(m->super.ctx, m->worth <= 0 || seconds <= worth, SPS_EUNFIT,
-                "complete factors with %.2g entries and %.2g operations would "
-                "take longer than other methods are expected to take",
-                2 * p->fill.entries, p->fill.operations);
+                "ilut: %.2g entries and %.2g operations would take longer than "
+                "other methods are expected to take", 2 * entries, operations);
 fail:
     return st;
 }
@@ -58,10 +71,9 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
 {
     sps_precond *M = &m->super;
     const sps_options *opt = &m->opt;
-    const double mean = M->n ? (double)p->B->nnz / (double)M->n : 1;
     const sps_ilut_options o = {
         .drop = opt->droptol, .pivot = PIVOT,
-        .most = (int64_t)fmin(ceil(opt->fill * mean), (double)M->n + 1),
+        .most = (int64_t)longest_row(M, opt, p),
     };
     sps_status st;
 
@@ -70,9 +82,9 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
                 "were factored within the time limit; a larger droptol or a "
                 "smaller fill takes less time", (long long)r->rows,
                 (long long)M->n);
-    SPS_REQUIRE(M->ctx, m->worth <= 0 || !r->replaced, SPS_EUNFIT, "ilut: %lld "
-                "pivots of complete factors are zero up to rounding",
-                (long long)r->replaced);
+    SPS_REQUIRE(M->ctx, m->worth <= 0 || !complete(m) || !r->replaced,
+                SPS_EUNFIT, "ilut: %lld pivots of complete factors are zero up "
+                "to rounding", (long long)r->replaced);
     if (r->replaced)
         spsi_note(M->ctx, "ilut: %lld pivot%s replaced by small values",
                   (long long)r->replaced,

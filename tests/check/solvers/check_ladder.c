@@ -555,9 +555,9 @@ static int step_on_a_gpu(sps_csr *A, const char *precond)
  * before factors of ilut there, of a network with 20 000 nodes for a minute. */
 START_TEST(substitution_row_by_row_is_avoided_on_a_gpu)
 {
-    static const int64_t rows[] = { 3600, 10000 };
+    static const int64_t rows[] = { 3600, 10000, 40000, 200000 };
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         int ilut = step_on_a_gpu(rod(rows[i]), "ilut");
 
         ck_assert_int_ge(ilut, 0);
@@ -565,6 +565,33 @@ START_TEST(substitution_row_by_row_is_avoided_on_a_gpu)
         ck_assert_int_gt(step_on_a_gpu(zoo("grid5", rows[i], ZOO_SPD), "ilut"),
                          step_on_a_gpu(zoo("grid5", rows[i], ZOO_SPD), "ilu0"));
     }
+}
+END_TEST
+
+/* Factors in place of those substitutions may take no longer: their fill is
+ * known once they are ordered. */
+START_TEST(factors_that_take_longer_than_allowed_are_refused)
+{
+    static const double allowed[] = { 0.01, 10 };
+    sps_csr *A = zoo("grid5", 10000, ZOO_SPD);
+    sps_operator *op = NULL;
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.precond = "ilut";
+    opt.droptol = 1e-6;
+    opt.fill = 50;
+    ck_assert_int_eq(sps_operator_csr(ctx, A, 1, NULL, &op), SPS_OK);
+    for (int i = 0; i < 2; i++) {
+        sps_precond *M = NULL;
+
+        op->cache->worth = allowed[i];
+        ck_assert_int_eq(sps_precond_create(op, 1, &opt, &M),
+                         i ? SPS_OK : SPS_EUNFIT);
+        sps_precond_destroy(&M);
+    }
+    sps_operator_destroy(&op);
+    zoo_free(&A);
 }
 END_TEST
 
@@ -624,6 +651,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows),
     RUNNER_TEST(floats_are_not_taken_far_from_dominated_rows),
     RUNNER_TEST(substitution_row_by_row_is_avoided_on_a_gpu),
+    RUNNER_TEST(factors_that_take_longer_than_allowed_are_refused),
     RUNNER_TEST(the_monitor_sees_one_solve_and_ends_it),
 };
 RUNNER_MAIN_WITHIN("check_ladder", tests, set_up, tear_down)
