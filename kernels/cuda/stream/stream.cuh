@@ -48,6 +48,12 @@ sps_status spsi_stream_judge_end(const sps_stream_plan *plan);
 sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
                             cudaStream_t stream);
 
+/* For tests: returns whether this copy is the one that has to fail. */
+bool spsi_stream_fails(sps_stream_plan *plan);
+/* Returns the status of a copy of `bytes` bytes that was queued with `error`. */
+sps_status spsi_stream_copied(const sps_stream_plan *plan, size_t bytes,
+                              cudaError_t error);
+
 /* panel_rows.cu: spsi_stream_product queues Y = alpha A X + beta Y for the rows
  * of panel p, whose packed bytes are at `image` in device memory. */
 sps_status spsi_stream_product(const sps_stream_plan *plan, const sps_panel *p,

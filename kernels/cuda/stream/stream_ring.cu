@@ -12,6 +12,8 @@
 #include "cuda/base/device.cuh"
 #include "cuda/stream/stream.cuh"
 
+#include <stdio.h>
+
 namespace {
 
 constexpr long long spin_ns = 2000000;
@@ -69,9 +71,13 @@ sps_status send(const pass &w, int64_t step)
     if (!(w.fresh && step < w.plan->ring.slots))
         SPS_TRY_RETURN(await(w, SPS_STREAM_RELEASED, w.copies, w.released(s)));
     SPS_TRY_RETURN(spsi_stream_late(w.plan, SPS_STREAM_COPY, w.copies));
+    SPS_TRY_RETURN(spsi_stream_copied(
+        w.plan, p->is.bytes,
+        spsi_stream_fails(w.plan)
+            ? cudaErrorInvalidValue
+            : cudaMemcpyAsync(slot_of(w, step), p->at, p->is.bytes,
+                              cudaMemcpyHostToDevice, w.copies)));
     w.ctx->memory.to_device += (int64_t)p->is.bytes;
-    SPS_CUDA(w.ctx, cudaMemcpyAsync(slot_of(w, step), p->at, p->is.bytes,
-                                    cudaMemcpyHostToDevice, w.copies));
     SPS_CUDA(w.ctx, cudaEventRecord(w.copied(s), w.copies));
     return SPS_OK;
 }
@@ -186,7 +192,24 @@ sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
                             cudaStream_t stream)
 {
     if (!(plan->test.late & stage)) return SPS_OK;
-    return run_kernel(plan->super.ctx, 1, 1, spin);
+    spin<<<1, 1, 0, stream>>>();
+    SPS_LAUNCHED(plan->super.ctx);
+    return SPS_OK;
+}
+
+bool spsi_stream_fails(sps_stream_plan *plan)
+{
+    return plan->test.fail > 0 && --plan->test.fail == 0;
+}
+
+sps_status spsi_stream_copied(const sps_stream_plan *plan, size_t bytes,
+                              cudaError_t error)
+{
+    char what[64];
+
+    if (error == cudaSuccess) return SPS_OK;
+    snprintf(what, sizeof what, "a copy of %zu bytes", bytes);
+    return spsi_cuda_failed(plan->super.ctx, error, what, __FILE__, __LINE__);
 }
 
 sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args)

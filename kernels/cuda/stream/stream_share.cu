@@ -353,11 +353,15 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
     if (!(plan->test.omit & SPS_STREAM_ASKED))
         SPS_CUDA(ctx, cudaStreamWaitEvent(down, (cudaEvent_t)s->asked, 0));
     SPS_TRY_RETURN(spsi_stream_late(plan, SPS_STREAM_DOWN, down));
-    ctx->memory.to_host += c.count * (int64_t)row;
     if (c.count > 0)
-        SPS_CUDA(ctx, cudaMemcpy2DAsync(s->x, row, x, (size_t)args->X->ld *
-                                        sizeof(double), row, (size_t)c.count,
-                                        cudaMemcpyDeviceToHost, down));
+        SPS_TRY_RETURN(spsi_stream_copied(
+            plan, (size_t)c.count * row,
+            spsi_stream_fails(plan)
+                ? cudaErrorInvalidValue
+                : cudaMemcpy2DAsync(s->x, row, x, (size_t)args->X->ld *
+                                    sizeof(double), row, (size_t)c.count,
+                                    cudaMemcpyDeviceToHost, down)));
+    ctx->memory.to_host += c.count * (int64_t)row;
     SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)s->there, down));
     return SPS_OK;
 }

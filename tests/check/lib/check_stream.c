@@ -293,6 +293,48 @@ START_TEST(every_device_allocation_may_fail_and_nothing_is_lost)
 }
 END_TEST
 
+/* Each copy of a product fails in turn; the products after it are right,
+ * with the same memory. */
+START_TEST(every_copy_of_a_product_may_fail_and_nothing_is_lost)
+{
+    static const int64_t lengths[] = { 30 };
+    sps_block *X, *Y;
+    sps_operator *op, *want;
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = matrix(lengths, 1, 60000, 60000);
+    want = operator_with(near, A, 2, "spmm.plain");
+    limit_for(A, 2, (size_t)2 << 20);
+    op = operator_with(ctx, A, 2, "auto");
+    X = fixture_block(ctx, op->ncol, 2, NULL, 0);
+    Y = fixture_block(ctx, op->n, 2, NULL, 0);
+    for (int share = -1; share <= 2; share += 3) {
+        sps_stream_test *test = &streaming(op)->test;
+        const size_t device = ctx->memory.device, host = ctx->memory.host;
+
+        test->share = share;
+        for (int64_t n = 1;; n++) {
+            test->fail = n;
+            if (sps_operator_apply(op, 1.0, X, 0.0, Y) == SPS_OK) break;
+            ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), " bytes"));
+            ck_assert_int_eq(test->fail, 0);
+            products_are(op, want, 2, 2);
+        }
+        ck_assert_int_gt(test->fail, 0);
+        ck_assert_int_eq(streaming(op)->shared, share < 0 ? 0 : share);
+        ck_assert_uint_eq(ctx->memory.device, device);
+        ck_assert_uint_eq(ctx->memory.host, host);
+        test->fail = 0;
+    }
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&want);
+    zoo_free(&A);
+}
+END_TEST
+
 /* ----------------------------------------------------------------- solvers */
 
 START_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu)
@@ -374,6 +416,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(memory_that_cannot_be_pinned_is_an_error_with_bytes),
     RUNNER_TEST(without_pinned_panels_the_plain_kernel_reads_over_the_link),
     RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
+    RUNNER_TEST(every_copy_of_a_product_may_fail_and_nothing_is_lost),
     RUNNER_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu),
     RUNNER_TEST(multigrid_is_refused_where_the_matrix_has_no_room),
     RUNNER_TEST(what_is_resident_and_streamed_is_told),

@@ -192,7 +192,9 @@ END_TEST
 /* Two products queued one behind the other, the second with another X and with
  * `share` panels of the host, the first with `before` of them, right with these
  * waits?  If the numbers differ, the second begins with slots of unknown
- * contents. */
+ * contents.  Y is spoilt before each product: a product that reads a wrong
+ * panel has right sums, in the rows of that panel, and leaves its own rows as
+ * they were. */
 static bool products_in_a_row(unsigned omit, unsigned late, int64_t before,
                               int64_t share)
 {
@@ -218,6 +220,7 @@ static bool products_in_a_row(unsigned omit, unsigned late, int64_t before,
             .share = round ? before : -1, .omit = round ? omit : 0,
             .late = round ? late : 0 };
         OK(ctx, sps_block_random(X, 3));
+        for (int i = 0; i < 2; i++) OK(ctx, sps_block_random(Y[i], 9));
         OK(ctx, ctx->backend->sync(ctx));
         OK(ctx, sps_operator_apply(op, 1.0, X, 0.0, Y[0]));
         OK(ctx, spsi_axpby(1.0, Z, 0.0, X));
