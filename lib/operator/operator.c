@@ -20,11 +20,16 @@
 
 /* ------------------------------------------------------------------ plans */
 
+/* The smallest ring of spmm.stream, four panels of 1 MB, which its plan
+ * allocates whatever the room. */
+static const size_t smallest_ring = (size_t)4 << 20;
+
 /* Returns the bytes of device memory that the plan of a matrix in host memory
- * may allocate: those that the blocks of a solver leave. */
+ * may allocate: those that the blocks of a solver and the smallest ring
+ * leave. */
 static size_t room_of(const sps_operator *op, int k)
 {
-    const size_t blocks = spsi_operator_blocks_room(op, k);
+    const size_t blocks = spsi_operator_blocks_room(op, k) + smallest_ring;
     size_t unused = 0, total = 0;
 
     if (!op->local.far ||

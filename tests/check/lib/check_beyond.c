@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_beyond.c - a matrix of about 2 GB with 1 GB of device memory: products
- * have the bits of spmm.stream with all of the GPU.  Takes 4 GB of host memory
- * and some seconds: only in the long form. */
+/* check_beyond.c - matrices of about 2 GB with 1 GB of device memory: products
+ * and solvers have the bits that they have with all of the GPU.  Takes 6 GB of
+ * host memory and some seconds: only in the long form. */
 #include "tests/check/lib/stream_fixture.h"
 
 #define LONG_ONLY()                                                            \
@@ -40,7 +40,34 @@ START_TEST(long_and_empty_rows_under_a_gigabyte_have_the_same_bits)
 }
 END_TEST
 
+/* A band of 1.8 GB, in panels of 1.5 GB; blocks leave half of them room. */
+START_TEST(three_solvers_under_a_gigabyte_have_the_same_bits)
+{
+    static const char *const solvers[] = { "block_cg", "gmres", "minres" };
+    sps_csr *A;
+
+    LONG_ONLY();
+    A = band_of(500000, 150, 99991);
+    for (int s = 0; s < 3; s++) {
+        answer right = solve(near, A, 4, solvers[s], "spmm.plain"), far;
+
+        ctx->opt.max_device_bytes = gigabyte;
+        far = solve(ctx, A, 4, solvers[s], "auto");
+        ck_assert_int_eq(far.result.stop, SPS_STOP_CONVERGED);
+        ck_assert_int_eq(far.result.iterations, right.result.iterations);
+        ck_assert_msg(same(far.x, right.x, 4 * A->nrow), "%s: other bits",
+                      solvers[s]);
+        ck_assert_uint_le(ctx->memory.device_peak, gigabyte);
+        ck_assert(fixture_noted(ctx, "stays in host memory"));
+        free(right.x);
+        free(far.x);
+    }
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(long_and_empty_rows_under_a_gigabyte_have_the_same_bits),
+    RUNNER_TEST(three_solvers_under_a_gigabyte_have_the_same_bits),
 };
 RUNNER_MAIN_WITHIN("beyond", tests, open_contexts, close_contexts)

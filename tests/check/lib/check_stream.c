@@ -102,6 +102,7 @@ START_TEST(panels_stay_large_where_blocks_leave_no_room)
 {
     static const int64_t lengths[] = { 200 };
     sps_operator *far, *want;
+    sps_block *X[14] = { 0 };
     sps_csr *A;
 
     GPU_ONLY();
@@ -111,6 +112,10 @@ START_TEST(panels_stay_large_where_blocks_leave_no_room)
     far = operator_with(ctx, A, 4, "auto");
     ck_assert_uint_ge(streaming(far)->room, 1 << 20);
     products_are(far, want, 4, 2);
+    for (int i = 0; i < 14; i++)         /* twelve, and most of 4 MB */
+        OK(ctx, sps_block_create(ctx, i < 12 ? A->nrow : 240000,
+                                 i < 12 ? 4 : 1, &X[i]));
+    for (int i = 0; i < 14; i++) sps_block_destroy(&X[i]);
     ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
     sps_operator_destroy(&far);
     sps_operator_destroy(&want);
@@ -277,7 +282,7 @@ START_TEST(every_device_allocation_may_fail_and_nothing_is_lost)
 
         ck_assert_int_lt(n, 60);
         c->opt.max_device_bytes = c->memory.device +
-                                  spsi_blocks_room(A->nrow, 4) + (6 << 20);
+                                  spsi_blocks_room(A->nrow, 4) + (10 << 20);
         fail_alloc_allow(&f, n);
         st = sps_operator_csr(c, A, 4, &o, &op);
         ck_assert(st == SPS_OK || st == SPS_EDEVMEM);

@@ -41,10 +41,14 @@ static inline void limit(size_t more)
     ctx->opt.max_device_bytes = ctx->memory.device + more;
 }
 
-/* The least that leaves blocks of k columns their room, and `panels` bytes. */
+/* The least that leaves blocks of k columns and the smallest ring their room,
+ * and `panels` bytes. */
 static inline void limit_for(const sps_csr *A, int k, size_t panels)
 {
-    limit(spsi_blocks_room(A->nrow > A->ncol ? A->nrow : A->ncol, k) + panels);
+    const size_t ring = (size_t)4 << 20;
+
+    limit(spsi_blocks_room(A->nrow > A->ncol ? A->nrow : A->ncol, k) + ring +
+          panels);
 }
 
 static inline sps_operator *operator_with(sps_context *c, sps_csr *A, int k,
@@ -133,7 +137,8 @@ static inline answer solve(sps_context *c, sps_csr *A, int k, const char *solver
     o.solver = solver;
     o.precond = "jacobi";
     o.rtol = 1e-9;
-    o.restart = 10;
+    o.restart = 5;             /* its blocks are among the twelve that have
+                                  room */
     OK(c, sps_block_random(B, 5));
     OK(c, sps_solver_create(op, NULL, k, &o, &s));
     OK(c, sps_solver_linear(s, B, X, &a.result));
@@ -145,18 +150,20 @@ static inline answer solve(sps_context *c, sps_csr *A, int k, const char *solver
     return a;
 }
 
-/* A symmetric, diagonally dominant band of 61 diagonals. */
-static inline sps_csr *band(int64_t n)
+/* A symmetric, diagonally dominant band of 2 half + 1 diagonals, whose entries
+ * beside the diagonal take `values` values. */
+static inline sps_csr *band_of(int64_t n, int64_t half, int64_t values)
 {
-    static const int64_t lengths[] = { 61 };
+    const int64_t lengths[] = { 2 * half + 1 };
     sps_csr *A = row_lengths_matrix(lengths, 1, n, n, false);
     double *v = A->val;
     int64_t e = 0;
 
     for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = i > 30 ? i - 30 : 0; j < n && j <= i + 30; j++, e++) {
+        for (int64_t j = i > half ? i - half : 0; j < n && j <= i + half;
+             j++, e++) {
             A->col[e] = (int32_t)j;
-            v[e] = i == j ? 70.0 : -1.0 / (1.0 + (double)((i + j) % 97));
+            v[e] = i == j ? 70.0 : -1.0 / (1.0 + (double)((i + j) % values));
         }
         A->rowptr[i + 1] = e;
     }
@@ -164,5 +171,7 @@ static inline sps_csr *band(int64_t n)
     A->props |= SPS_SYMMETRIC | SPS_SPD;
     return A;
 }
+
+static inline sps_csr *band(int64_t n) { return band_of(n, 30, 97); }
 
 #endif
