@@ -61,22 +61,17 @@ static bool nearly_singular(const struct dense *m)
                        : least <= DBL_EPSILON * most;
 }
 
-/* Returns whether A equals its transpose to the last bit and has a positive
+/* Returns whether F equals its transpose to the last bit and has a positive
  * diagonal. */
-static sps_status may_be_definite(const sps_operator *A, bool *yes)
+static bool may_be_definite(const sps_small *F)
 {
-    double difference = 0;
-    sps_status st;
-
-    SPS_TRY(spsi_operator_symmetric(A, yes, &difference));
-    *yes = *yes && difference == 0;
-    for (int64_t i = 0; i < A->n && *yes; i++) {
-        const int64_t p = spsi_csr_find(A->A, i, (int32_t)i);
-
-        *yes = p >= 0 && spsi_csr_value(A->A, p) > 0;
+    for (int j = 0; j < F->cols; j++) {
+        if (!(*spsi_small_at(F, j, j) > 0)) return false;
+        for (int i = j + 1; i < F->rows; i++)
+            if (*spsi_small_at(F, i, j) != *spsi_small_at(F, j, i))
+                return false;
     }
-fail:
-    return st;
+    return true;
 }
 
 static sps_status factor(struct dense *m)
@@ -87,8 +82,8 @@ static sps_status factor(struct dense *m)
     int info = 1;
 
     SPS_TRY(spsi_equilibrate(M->ctx, M->A->A, m->row, m->col));
-    SPS_TRY(may_be_definite(M->A, &definite));
     load(m, m->F);
+    definite = may_be_definite(m->F);
     if (definite) SPS_TRY(spsi_small_cholesky(m->F, &info));
     m->definite = definite && info == 0;
     if (definite && !m->definite) load(m, m->F);
