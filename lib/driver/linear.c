@@ -39,6 +39,8 @@ static sps_status check_symmetry(sps_linear *s)
     if (!symmetric && A->ranks)
         SPS_TRY(spsi_ranks_symmetric(A, 1e-10, &symmetric, &difference));
     else if (!symmetric && A->A)
+        SPS_TRY(spsi_operator_symmetric(A, &symmetric, NULL));
+    if (!symmetric && A->A)
         SPS_TRY(spsi_operator_symmetric(A, &symmetric, &difference));
     SPS_REQUIRE(s->ctx, symmetric || A->A || A->ranks, SPS_EUNFIT,
                 "%s needs a symmetric operator; if it is symmetric, declare "

@@ -296,53 +296,83 @@ bool spsi_csr_alike(double a, double b, double scale, double tol,
                          gap <= tol * scale));
 }
 
-/* Returns whether each entry of row i equals its mirror image within tol.
- * *worst becomes the maximum of itself and the differences: a mirror image that
- * is not stored counts as 0, and the difference from a NaN is infinite. */
-static bool row_mirrored(const sps_csr *A, int64_t i, double tol,
-                         double *worst)
-{
-    bool same = true;
-
-    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-        const int64_t q = spsi_csr_find(A, A->col[p], (int32_t)i);
-        const double a = spsi_csr_value(A, p);
-        const double b = q >= 0 ? spsi_csr_value(A, q) : 0.0;
-
-        same = (spsi_csr_alike(a, b, 0, tol, worst) ||
-                spsi_csr_alike(a, b, diagonal_scale(A, i, A->col[p]), tol,
-                               worst)) && same;
-    }
-    return same;
-}
-
 enum { MIRROR_ROWS = 1024 };
 
 typedef struct mirror_job {
     const sps_csr *A;
     double tol;
+    bool whole;              /* compare entries below the diagonal, too */
+    bool first;              /* a chunk ends at its first row that is not
+                                symmetric */
     int64_t broken;          /* rows that are not symmetric */
+    int64_t unmatched;       /* entries below the diagonal without a mirror
+                                image */
     double *worst;           /* one for each chunk */
 } mirror_job;
+
+/* Returns whether each entry of row i, unless it is below the diagonal and not
+ * to be compared, equals its mirror image within tol.  *worst becomes the
+ * maximum of itself and the differences: a mirror image that is not stored
+ * counts as 0, and the difference from a NaN is infinite. */
+static bool row_mirrored(const mirror_job *j, int64_t i, double *worst,
+                         int64_t *unmatched)
+{
+    const sps_csr *A = j->A;
+    bool same = true;
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+        const int32_t at = A->col[p];
+        const bool below = at < i;
+        int64_t q;
+        double a, b;
+
+        *unmatched += below;
+        if (below && !j->whole) continue;
+        q = at == i ? p : spsi_csr_find(A, at, (int32_t)i);
+        *unmatched -= at > i && q >= 0;
+        a = spsi_csr_value(A, p);
+        b = q >= 0 ? spsi_csr_value(A, q) : 0.0;
+        same = (spsi_csr_alike(a, b, 0, j->tol, worst) ||
+                spsi_csr_alike(a, b, diagonal_scale(A, i, at), j->tol,
+                               worst)) && same;
+    }
+    return same;
+}
 
 static void compare_chunks(void *data, int64_t first, int64_t last)
 {
     mirror_job *j = data;
-    int64_t broken = 0;
+    int64_t broken = 0, unmatched = 0;
 
     for (int64_t c = first; c < last; c++) {
         const int64_t next = (c + 1) * MIRROR_ROWS, nrow = j->A->nrow;
 
-        for (int64_t i = c * MIRROR_ROWS; i < nrow && i < next; i++)
-            broken += !row_mirrored(j->A, i, j->tol, &j->worst[c]);
+        for (int64_t i = c * MIRROR_ROWS; i < nrow && i < next; i++) {
+            broken += !row_mirrored(j, i, &j->worst[c], &unmatched);
+            if (broken && j->first) break;
+        }
     }
     spsi_team_add(&j->broken, broken);
+    spsi_team_add(&j->unmatched, unmatched);
+}
+
+/* The entries above the diagonal have different mirror images, so if these are
+ * as many as the entries below it, all of these have been compared. */
+static void compare(sps_context *ctx, mirror_job *j, int64_t chunks)
+{
+    const int64_t work = 10 * j->A->nnz;
+
+    spsi_team_run(ctx, chunks, work, compare_chunks, j);
+    if (j->unmatched == 0 || (j->broken && j->first)) return;
+    j->whole = true;
+    j->broken = 0;
+    spsi_team_run(ctx, chunks, work, compare_chunks, j);
 }
 
 sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
                              bool *symmetric, double *difference)
 {
-    mirror_job j = { .A = A, .tol = tol };
+    mirror_job j = { .A = A, .tol = tol, .first = !difference };
     sps_status st = SPS_OK;
     double worst = 0.0;
 
@@ -356,7 +386,7 @@ sps_status sps_csr_symmetric(sps_context *ctx, const sps_csr *A, double tol,
         const int64_t chunks = (A->nrow + MIRROR_ROWS - 1) / MIRROR_ROWS;
 
         SPS_TRY(SPS_NEW(ctx, chunks, &j.worst));
-        spsi_team_run(ctx, chunks, 10 * A->nnz, compare_chunks, &j);
+        compare(ctx, &j, chunks);
         for (int64_t c = 0; c < chunks; c++) worst = fmax(worst, j.worst[c]);
     }
     *symmetric = A->nrow == A->ncol && j.broken == 0;

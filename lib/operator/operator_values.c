@@ -266,11 +266,14 @@ sps_status spsi_operator_symmetric(const sps_operator *op, bool *symmetric,
     sps_operator_cache *c = op->cache;
     sps_status st = SPS_OK;
 
-    if (!c->transpose.known || c->transpose.version != op->version) {
+    if (!c->transpose.known || c->transpose.version != op->version ||
+        (difference && c->transpose.difference < 0)) {
+        c->transpose.difference = -1;     /* not measured */
         SPS_TRY(spsi_operator_fetch(op));
         SPS_TRY(sps_csr_symmetric(op->ctx, op->A, 1e-10,
                                   &c->transpose.symmetric,
-                                  &c->transpose.difference));
+                                  difference ? &c->transpose.difference
+                                             : NULL));
         c->transpose.known = true;
         c->transpose.version = op->version;
     }

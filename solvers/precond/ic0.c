@@ -14,7 +14,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     double difference = 0;
 
     spsi_incomplete_unordered(M, opt);
-    if (!claimed)
+    if (!claimed) SPS_TRY(spsi_operator_symmetric(M->A, &symmetric, NULL));
+    if (!symmetric)
         SPS_TRY(spsi_operator_symmetric(M->A, &symmetric, &difference));
     SPS_REQUIRE(M->ctx, symmetric, SPS_EUNFIT,
                 "ic0 needs a symmetric matrix; this one differs from its "

@@ -316,6 +316,32 @@ START_TEST(symmetry_agrees_with_the_transpose)
 }
 END_TEST
 
+/* An entry without a mirror image, on either side of the diagonal, counts as a
+ * difference from 0: below it where no entry above leads to it. */
+START_TEST(an_entry_without_a_mirror_image_is_found)
+{
+    for (int below = 0; below < 2; below++) {
+        int64_t rowptr[] = { 0, 1, 2, 4 };
+        int32_t col[] = { 0, 1, 0, 2 };
+        int64_t upper[] = { 0, 2, 3, 4 };
+        double val[] = { 1, 1, 3, 1 };
+        sps_csr *A = wrap(4, below ? rowptr : upper, col, val);
+        bool symmetric;
+        double gap;
+
+        if (!below) col[1] = 2, col[2] = 1, val[1] = 3, val[2] = 1;
+        OK(ctx, sps_csr_check(ctx, A));
+        OK(ctx, sps_csr_symmetric(ctx, A, 0.5, &symmetric, &gap));
+        ck_assert(!symmetric && gap == 3);
+        OK(ctx, sps_csr_symmetric(ctx, A, 0.5, &symmetric, NULL));
+        ck_assert(!symmetric);
+        OK(ctx, sps_csr_symmetric(ctx, A, 3, &symmetric, NULL));
+        ck_assert(symmetric);
+        sps_csr_destroy(ctx, &A);
+    }
+}
+END_TEST
+
 START_TEST(symmetry_measures_the_largest_difference)
 {
     int64_t rowptr[] = { 0, 2, 4, 5 };
@@ -394,6 +420,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(scrambled_zoo_comes_back_bit_for_bit),
     RUNNER_TEST(transposing_twice_is_the_identity),
     RUNNER_TEST(symmetry_agrees_with_the_transpose),
+    RUNNER_TEST(an_entry_without_a_mirror_image_is_found),
     RUNNER_TEST(symmetry_measures_the_largest_difference),
     RUNNER_TEST(symmetry_forgives_rounding_of_the_diagonal_s_size),
 };
