@@ -22,6 +22,8 @@
 #include "cuda/sparse/sddmm_rode.cuh"
 #include "cuda/plan/segments_device.h"
 
+#include <stdio.h>
+
 namespace {
 
 constexpr int widest = 256;          /* most bytes of a row of V in a slice of

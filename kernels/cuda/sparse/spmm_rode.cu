@@ -16,6 +16,7 @@
  * spmm_rode_short.cu.  Bytes: A and Y once, rows of X again whenever L1 and
  * L2 have evicted them. */
 #include <cmath>
+#include <stdio.h>
 #include <type_traits>
 
 #include "cuda/plan/segments_device.h"

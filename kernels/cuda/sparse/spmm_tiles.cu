@@ -10,6 +10,8 @@
 #include "cuda/sparse/spmm_rode.cuh"
 #include "cuda/sparse/spmm_tiles.cuh"
 
+#include <stdio.h>
+
 namespace {
 
 constexpr sps_window_rule rule = { 2048, 10, 4 };
