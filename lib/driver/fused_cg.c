@@ -364,7 +364,8 @@ static sps_status count_plain(sps_fused_cg *w, const sps_fused_cg_task *t)
 static sps_status queue_one(sps_fused_cg *w, const sps_fused_cg_task *t)
 {
     bool small = t->replay && w->ctx->backend->replay &&
-                 t->P->k == t->X->k && !t->A->apply && !spsi_comm_many(w->ctx) &&
+                 t->P->k == t->X->k && !t->A->callback.apply &&
+                 !spsi_comm_many(w->ctx) &&
                  t->X->n * t->X->ld <= RECORDED;
     sps_status st = SPS_OK;
 

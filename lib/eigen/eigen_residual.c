@@ -61,7 +61,7 @@ sps_status spsi_true_residuals(sps_subspace *s, const sps_block *X,
         lambda[j] = xmx[j] != 0 ? lambda[j] / xmx[j] : lambda[j];
         minus[j] = -lambda[j];
     }
-    if (p->M && p->M->apply)
+    if (p->M && p->M->callback.apply)
         SPS_TRY(spsi_axpby_cols(minus, MX, one, R));
     else SPS_TRY(add_mass(p, X, minus, L, R));
     SPS_TRY(spsi_dots(X, R, minus));

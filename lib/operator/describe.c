@@ -39,12 +39,13 @@ static size_t print_features(const sps_features *f, char *text, size_t size)
 static size_t print_far(const sps_operator *op, char *text, size_t size)
 {
     const sps_plan *plan = op->block;
+    const sps_bids *bids = &op->choice.bids[0];
     double seconds = (double)plan->streamed / op->ctx->machine.link;
     int n;
 
     if (!op->local.far || plan->resident + plan->streamed == 0) return 0;
-    for (int i = 0; i < op->bids[0].count; i++)
-        if (op->bids[0].bid[i].chosen) seconds = op->bids[0].bid[i].predicted;
+    for (int i = 0; i < bids->count; i++)
+        if (bids->bid[i].chosen) seconds = bids->bid[i].predicted;
     n = snprintf(text, size, "in host memory: %zu bytes stay on the GPU, %zu "
                  "are copied there in each product; predicted %.3g s\n",
                  plan->resident, plan->streamed, seconds);
@@ -58,13 +59,13 @@ size_t sps_operator_describe(const sps_operator *op, char *text, size_t size)
 
     if (size > 0) text[0] = '\0';
     if (!op) return 0;
-    if (op->apply && op->block) return print_far(op, text, size);
-    if (op->apply)
+    if (op->callback.apply && op->block) return print_far(op, text, size);
+    if (op->callback.apply)
         return (size_t)snprintf(text, size, "callback of the caller\n");
     if (op->ranks)
         return sps_operator_describe(op->ranks->interior, text, size);
-    bids[0] = &op->bids[0];
-    bids[1] = &op->bids[1];
+    bids[0] = &op->choice.bids[0];
+    bids[1] = &op->choice.bids[1];
     bids[2] = &op->cache->sddmm_bids;
     length = print_features(&op->f, text, size);
     length += print_far(op, length < size ? text + length : NULL,

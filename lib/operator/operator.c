@@ -108,13 +108,13 @@ static sps_status plan_csr(sps_operator *op, const sps_options *opt)
                   "kernel is used for blocks of %d columns",
                   opt->kernel, op->width);
     SPS_TRY(spsi_planner_choose(ctx, &wide, no_wide && !no_one ? "auto" :
-                                opt->kernel, opt->wisdom, &op->bids[0],
+                                opt->kernel, opt->wisdom, &op->choice.bids[0],
                                 &op->block));
     op->vector = op->block;
     if (op->width == 1 || op->inner || op->local.far) return SPS_OK;
     op->vector = NULL;
     SPS_TRY(spsi_planner_choose(ctx, &one, no_one ? "auto" : opt->kernel,
-                                opt->wisdom, &op->bids[1], &op->vector));
+                                opt->wisdom, &op->choice.bids[1], &op->vector));
 fail:
     return st;
 }
@@ -233,8 +233,8 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
     op->strict = o.strict_nonfinite;
     op->inner = inner;
     op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
-    SPS_TRY(keep_name(ctx, o.kernel, &op->kernel));
-    SPS_TRY(keep_name(ctx, o.wisdom, &op->wisdom));
+    SPS_TRY(keep_name(ctx, o.kernel, &op->choice.kernel));
+    SPS_TRY(keep_name(ctx, o.wisdom, &op->choice.wisdom));
     SPS_TRY(spsi_operator_take_csr(op, A));
     SPS_TRY(measure_features(op, &o));
     SPS_TRY(spsi_operator_plan(op, &o));
@@ -276,9 +276,9 @@ static sps_status make_user(sps_context *ctx, const char *call, int64_t nrow,
     op->ncol = ncol;
     op->width = SPS_BLOCK_MAX;
     op->props = props;
-    op->apply = apply;
-    op->apply_transposed = transposed;
-    op->data = data;
+    op->callback.apply = apply;
+    op->callback.transposed = transposed;
+    op->callback.data = data;
     *op_p = op;
     return SPS_OK;
 
@@ -316,15 +316,15 @@ void sps_operator_destroy(sps_operator **op_p)
     if (op->vector != op->block) spsi_plan_destroy(&op->vector);
     spsi_plan_destroy(&op->block);
     spsi_plan_destroy(&op->cache->sddmm);
-    for (int i = 0; i < 2; i++) spsi_bids_clear(ctx, &op->bids[i]);
+    for (int i = 0; i < 2; i++) spsi_bids_clear(ctx, &op->choice.bids[i]);
     spsi_bids_clear(ctx, &op->cache->sddmm_bids);
     spsi_direct_destroy(&op->cache->direct);
     spsi_operator_drop_csr(op);
     sps_csr_destroy(ctx, &op->computed);
     spsi_ranks_destroy(ctx, &op->ranks);
     spsi_free(ctx, op->cache);
-    spsi_free(ctx, op->kernel);
-    spsi_free(ctx, op->wisdom);
+    spsi_free(ctx, op->choice.kernel);
+    spsi_free(ctx, op->choice.wisdom);
     spsi_free(ctx, op);
     ctx->live--;
     *op_p = NULL;
@@ -387,9 +387,10 @@ fail:
 static sps_status call_user(const sps_operator *op, double alpha,
                             const sps_block *X, double beta, sps_block *Y)
 {
-    const int code = op->apply(alpha, (const double *)X->data, X->ld, beta,
-                               (double *)Y->data, Y->ld, op->n, X->k,
-                               op->ctx->stream, op->data);
+    const sps_operator_callback *call = &op->callback;
+    const int code = call->apply(alpha, (const double *)X->data, X->ld, beta,
+                                 (double *)Y->data, Y->ld, op->n, X->k,
+                                 op->ctx->stream, call->data);
 
     if (code == 0) return SPS_OK;
     if (op->block) return (sps_status)code;          /* operator_rows.c */
@@ -432,7 +433,7 @@ sps_status sps_operator_apply(const sps_operator *op, double alpha,
     if (op->ranks) return spsi_ranks_apply(op, false, alpha, X, beta, Y);
     SPS_TRY(spsi_operator_check(op, X, Y));
     if (op->n == 0 || X->k == 0) return SPS_OK;
-    if (op->apply) return call_user(op, alpha, X, beta, Y);
+    if (op->callback.apply) return call_user(op, alpha, X, beta, Y);
     return multiply(op->block, op->vector, alpha, X, beta, Y);
 
 fail:
@@ -446,7 +447,8 @@ sps_status spsi_operator_apply_single(const sps_operator *op,
     const sps_plan *plan = op->block;
     const sps_spmm_args args = { .alpha = 1, .X = X, .Y = Y };
 
-    *served = plan && !op->ranks && !op->apply && op->dtype == SPS_F64 &&
+    *served = plan && !op->ranks && !op->callback.apply &&
+              op->dtype == SPS_F64 &&
               op->n > 0 && X->k > 1 && X->k <= plan->k &&
               plan->kernel->mixes && plan->kernel->mixes(plan, &args);
     return *served ? plan->kernel->spmm(plan, &args) : SPS_OK;
@@ -457,7 +459,7 @@ sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      sps_block *Y)
 {
     if (op->ranks) return spsi_ranks_apply(op, true, alpha, X, beta, Y);
-    if (op->apply || op->n == 0 || X->k == 0)
+    if (op->callback.apply || op->n == 0 || X->k == 0)
         return sps_operator_apply(op, alpha, X, beta, Y);
     return multiply(op->plain, op->plain, alpha, X, beta, Y);
 }
@@ -470,11 +472,12 @@ static sps_status check_sample(const sps_operator *op, const sps_block *U,
     sps_context *ctx = op->ctx;
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
+    SPS_REQUIRE(ctx, !op->callback.apply, SPS_EUNFIT,
                 "a callback has no pattern to sample on");
     SPS_REQUIRE(ctx, !op->ranks, SPS_EUNFIT, "sampled products with a matrix "
                 "over several processes are not supported");
-    SPS_REQUIRE(ctx, !op->order, SPS_EUNFIT, "the rows of this matrix were "
+    SPS_REQUIRE(ctx, !op->caller.order, SPS_EUNFIT,
+                "the rows of this matrix were "
                 "sorted into a copy, so samples cannot be returned in the "
                 "caller's order: call sps_csr_check first");
     SPS_REQUIRE(ctx, U->n == op->n && V->n == op->ncol && U->k == V->k &&
@@ -507,8 +510,8 @@ static sps_status plan_sddmm(const sps_operator *op, int k)
 
     if (cache->sddmm && cache->sddmm->k >= (k < WIDE ? k : WIDE)) return SPS_OK;
     p = problem(op, SPS_OP_SDDMM, width, NULL);
-    SPS_TRY(spsi_planner_choose(op->ctx, &p, op->kernel, op->wisdom, &bids,
-                                &plan));
+    SPS_TRY(spsi_planner_choose(op->ctx, &p, op->choice.kernel,
+                                op->choice.wisdom, &bids, &plan));
     spsi_plan_destroy(&cache->sddmm);
     spsi_bids_clear(op->ctx, &cache->sddmm_bids);
     cache->sddmm = plan;

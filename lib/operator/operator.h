@@ -35,6 +35,29 @@ typedef struct sps_operator_cache {
                                  regular; 0 if it may build any */
 } sps_operator_cache;
 
+/* How the plans were chosen. */
+typedef struct sps_operator_choice {
+    char *kernel, *wisdom;    /* copies of the options, for the plan that
+                                 sps_operator_sample makes */
+    sps_bids bids[2];         /* of block and vector; bids[1] is empty if
+                                 vector is block */
+} sps_operator_choice;
+
+/* Entries of the caller's csr. */
+typedef struct sps_operator_caller {
+    int64_t nnz;
+    int64_t *order;           /* order[p] is the entry of own_A to which entry
+                                 p of the caller's csr is added; NULL if both
+                                 have the same entries */
+} sps_operator_caller;
+
+/* Callbacks for products with A and, or NULL, with A'; `apply` is NULL for a
+ * csr in memory. */
+typedef struct sps_operator_callback {
+    sps_apply_fn apply, transposed;
+    void *data;
+} sps_operator_callback;
+
 struct sps_operator {
     sps_context *ctx;
     sps_operator_cache *cache;
@@ -59,28 +82,20 @@ struct sps_operator {
                                  values */
     sps_csr *computed;        /* the csr of sps_operator_rows, freed with the
                                  operator, or NULL */
-    int64_t *order;           /* order[p] is the entry of own_A to which
-                                 entry p of the caller's csr is added; NULL
-                                 if both have the same entries */
-    int64_t caller_nnz;       /* entries of the caller's csr */
+    sps_operator_caller caller;
     sps_csr_local local;
     size_t local_bytes[4];    /* of the arrays of local; 0 if not owned */
     sps_features f;
     sps_plan *block;          /* for blocks of up to width columns */
     sps_plan *vector;         /* for k = 1; may equal block */
     sps_plan *plain;          /* to verify (operator.c); may equal block */
-    char *kernel, *wisdom;    /* copies of the options, for the plan that
-                                 sps_operator_sample makes */
-    sps_bids bids[2];         /* of block and vector; bids[1] is empty if
-                                 vector is block */
+    sps_operator_choice choice;
     int64_t version;          /* number of calls that have set new values */
     struct sps_reordering *reordered;   /* for solvers (reorder.h), or NULL */
     sps_ranks *ranks;         /* own rows of a matrix distributed over
                                  several processes, or NULL; with it A and
-                                 apply are NULL */
-    /* callbacks for products with A and, or NULL, with A' */
-    sps_apply_fn apply, apply_transposed;
-    void *data;
+                                 callback.apply are NULL */
+    sps_operator_callback callback;
 };
 
 /* Y = A X for an X of floats and a Y of doubles, if the operator's kernel can

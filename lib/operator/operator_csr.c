@@ -64,7 +64,7 @@ static sps_status take_host(sps_operator *op, sps_csr *A)
     op->A = op->own_A ? op->own_A : A;
     SPS_TRY(spsi_csr_inspect(ctx, op->A, &sorted));
     if (!sorted) {
-        SPS_TRY(spsi_csr_sorted(ctx, op->A, &sorted_A, &op->order));
+        SPS_TRY(spsi_csr_sorted(ctx, op->A, &sorted_A, &op->caller.order));
         sps_csr_destroy(ctx, &op->own_A);
         op->A = op->own_A = sorted_A;
     }
@@ -261,7 +261,7 @@ sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A)
     sps_status st;
     bool there;
 
-    op->caller_nnz = A->nnz;
+    op->caller.nnz = A->nnz;
     SPS_TRY(examine_there(op, A, &there));
     SPS_TRY(there ? take_shape(op, A) : take_host(op, A));
     op->A->props |= SPS_SORTED;
@@ -298,7 +298,7 @@ void spsi_operator_drop_csr(sps_operator *op)
     release(op, SPS_LOCAL_VAL, op->local.val);
     sps_csr_destroy(op->ctx, &op->own_A);
     spsi_free(op->ctx, op->cache->own_val);
-    spsi_free(op->ctx, op->order);
-    op->cache->own_val = op->order = NULL;
+    spsi_free(op->ctx, op->caller.order);
+    op->cache->own_val = op->caller.order = NULL;
     op->A = NULL;
 }

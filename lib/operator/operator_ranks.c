@@ -313,7 +313,7 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     op->n = op->ncol = A->nrow;
     op->width = width;
     SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
-    op->caller_nnz = A->nnz;
+    op->caller.nnz = A->nnz;
     SPS_TRY(find_ghosts(ctx, A, &ghost, &ghosts));
     SPS_TRY(spsi_halo_create(ctx, A->first, A->nrow, A->whole, ghost, ghosts,
                              &r->halo));

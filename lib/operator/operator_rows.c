@@ -209,8 +209,8 @@ static sps_status create_far(rows_job *j, sps_operator *op, bool *far)
     SPS_TRY(spsi_planner_pin(op->ctx, &p, kernel, &op->block));
     SPS_TRY(verdict(op->ctx, j));
     op->vector = op->plain = op->block;
-    op->apply = apply_panels;
-    op->data = op;
+    op->callback.apply = apply_panels;
+    op->callback.data = op;
 fail:
     return st;
 }

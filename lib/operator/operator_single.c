@@ -303,7 +303,7 @@ static sps_status create_like(const sps_operator *A, const sps_csr *S,
     SPS_TRY(S->place == SPS_CUDA ? values_in_place(A, S, op)
                                  : values_on_host(S, op));
     op->A = op->own_A;
-    op->caller_nnz = op->A->nnz;
+    op->caller.nnz = op->A->nnz;
     SPS_TRY(take_hash(op, A, opt));
     SPS_TRY(spsi_operator_plan(op, opt));
     *op_p = op;

@@ -62,11 +62,11 @@ static void scatter(sps_operator *op, const void *val)
 
     memset(A->val, 0, spsi_csr_value_bytes(A));
     if (A->dtype == SPS_F64)
-        for (int64_t p = 0; p < op->caller_nnz; p++)
-            ((double *)A->val)[op->order[p]] += ((const double *)val)[p];
+        for (int64_t p = 0; p < op->caller.nnz; p++)
+            ((double *)A->val)[op->caller.order[p]] += ((const double *)val)[p];
     else
-        for (int64_t p = 0; p < op->caller_nnz; p++)
-            ((float *)A->val)[op->order[p]] += ((const float *)val)[p];
+        for (int64_t p = 0; p < op->caller.nnz; p++)
+            ((float *)A->val)[op->caller.order[p]] += ((const float *)val)[p];
 }
 
 /* op->A->val = val, from host memory in the caller's order. */
@@ -77,7 +77,7 @@ static sps_status set_host(sps_operator *op, const void *val)
     if (val == op->A->val) return SPS_OK;    /* modified in place */
     SPS_TRY(own_values(op));
     SPS_TRY(own_csr(op));
-    if (op->order)
+    if (op->caller.order)
         scatter(op, val);
     else if (op->A->nnz > 0)
         memcpy(op->A->val, val, spsi_csr_value_bytes(op->A));
@@ -165,7 +165,7 @@ fail:
  * host. */
 static sps_status set_by_host(sps_operator *op, const void *val)
 {
-    const size_t bytes = (size_t)op->caller_nnz *
+    const size_t bytes = (size_t)op->caller.nnz *
                          spsi_dtype_size(op->A->dtype);
     sps_status st;
     void *host = NULL;
@@ -184,8 +184,8 @@ static sps_status set_from_device(sps_operator *op, const void *val)
 {
     sps_status st = SPS_OK;
 
-    if (op->caller_nnz == 0) return SPS_OK;
-    if (op->order) return set_by_host(op, val);
+    if (op->caller.nnz == 0) return SPS_OK;
+    if (op->caller.order) return set_by_host(op, val);
     SPS_TRY(own_csr(op));
     if (val != op->local.val) {
         SPS_TRY(own_memory(op));
@@ -243,9 +243,9 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(ctx, op, SPS_EINVAL, "sps_operator_set_values: NULL operator");
-    SPS_REQUIRE(ctx, !op->apply, SPS_EUNFIT,
+    SPS_REQUIRE(ctx, !op->callback.apply, SPS_EUNFIT,
                 "an operator that is a callback has no values to set");
-    SPS_REQUIRE(ctx, val || op->caller_nnz == 0, SPS_EINVAL,
+    SPS_REQUIRE(ctx, val || op->caller.nnz == 0, SPS_EINVAL,
                 "sps_operator_set_values: val is NULL");
     SPS_REQUIRE(ctx, place == SPS_HOST || (place == SPS_CUDA &&
                 ctx->backend->place == SPS_CUDA), SPS_EINVAL,

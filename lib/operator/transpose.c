@@ -9,16 +9,16 @@ static sps_status of_callback(const sps_operator *A, sps_operator **T_p)
 {
     sps_status st = SPS_OK;
 
-    SPS_REQUIRE(A->ctx, A->apply_transposed, SPS_EUNFIT, "this method needs "
+    SPS_REQUIRE(A->ctx, A->callback.transposed, SPS_EUNFIT, "this method needs "
                 "products with A', and the operator is a callback without "
                 "them: create it by sps_operator_user_pair");
     SPS_TRY(spsi_operator_new(A->ctx, T_p));
     (*T_p)->n = A->ncol;
     (*T_p)->ncol = A->n;
     (*T_p)->width = A->width;
-    (*T_p)->apply = A->apply_transposed;
-    (*T_p)->apply_transposed = A->apply;
-    (*T_p)->data = A->data;
+    (*T_p)->callback.apply = A->callback.transposed;
+    (*T_p)->callback.transposed = A->callback.apply;
+    (*T_p)->callback.data = A->callback.data;
 fail:
     return st;
 }
@@ -31,7 +31,7 @@ sps_status spsi_operator_transposed(const sps_operator *A,
     sps_csr *C = NULL;
     sps_status st;
 
-    if (A->apply) return of_callback(A, T_p);
+    if (A->callback.apply) return of_callback(A, T_p);
     if (A->ranks)
         return spsi_fail(A->ctx, SPS_EUNFIT, "a matrix over several processes "
                          "has no products with its transpose");
@@ -57,7 +57,7 @@ sps_status spsi_operator_transposed_follow(const sps_operator *A,
     sps_csr *C = NULL;
     sps_status st = SPS_OK;
 
-    if (A->apply) return SPS_OK;
+    if (A->callback.apply) return SPS_OK;
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(spsi_csr_transpose(A->ctx, A->A, &C));
     SPS_TRY(sps_operator_set_values(T, C->val, SPS_HOST));

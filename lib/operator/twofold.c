@@ -51,7 +51,7 @@ sps_status spsi_operator_twofold(const sps_operator *op,
     assert(op->dtype == SPS_F64);
     if (op->n == 0 || args->X->k == 0) return SPS_OK;
     if (op->ranks) return spsi_ranks_twofold(op, args);
-    if (op->apply) return by_call(op, args, room);
+    if (op->callback.apply) return by_call(op, args, room);
     return op->ctx->backend->twofold(&op->local, args);
 
 fail:

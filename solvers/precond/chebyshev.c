@@ -129,7 +129,7 @@ static double predicted(const sps_precond *M, int d, double iterations)
     const sps_machine *m = &M->ctx->machine;
     const double beta = m->copy, n = (double)M->n;
     const double nnz = (double)(M->A->A ? M->A->A->nnz
-                                          : M->A->caller_nnz);
+                                          : M->A->caller.nnz);
     const double block = 8.0 * n * M->width / beta, slower = gpu ? 1 : 3;
     const double A = slower * (12.0 * nnz + 4.0 * n) / beta +
                      nnz * M->width * m->slow_fma;

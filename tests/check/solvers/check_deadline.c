@@ -153,8 +153,8 @@ START_TEST(timing_of_kernels_ends)
         p.opt.kernel = "measure";
         p.opt.max_seconds = late ? OVER : 0;
         OK(ctx, sps_operator_csr(ctx, p.A, 8, &p.opt, &op));
-        for (int i = 0; i < op->bids[0].count; i++)
-            timed += op->bids[0].bid[i].measured > 0;
+        for (int i = 0; i < op->choice.bids[0].count; i++)
+            timed += op->choice.bids[0].bid[i].measured > 0;
         if (late) ck_assert_int_eq(timed, 1);
         else ck_assert_int_gt(timed, 1);
         sps_operator_destroy(&op);
