@@ -416,7 +416,7 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
 static sps_status flat(sps_linear *s, struct block_cg *m)
 {
     const sps_block *Q = s->work[2];
-    const double small = 16e3 * DBL_EPSILON * s->norm_A * s->norm_A;
+    const double small = 16e3 * DBL_EPSILON * s->made.norm_A * s->made.norm_A;
     sps_status st = spsi_gram(Q, Q, m->S);
 
     s->stop = SPS_STOP_SINGULAR;
@@ -441,9 +441,9 @@ static sps_status decompose(sps_linear *s, struct block_cg *m)
             *spsi_small_at(m->F, i, j) = m->length[i] * m->length[j] *
                                          *spsi_small_at(m->G, i, j);
     SPS_TRY(spsi_small_eigen(m->F, m->w));
-    if (m->w[0] < -1e3 * DBL_EPSILON * s->norm_A)
+    if (m->w[0] < -1e3 * DBL_EPSILON * s->made.norm_A)
         s->stop = SPS_STOP_INDEFINITE;
-    else if (!(m->w[r - 1] > 1e3 * DBL_EPSILON * s->norm_A))
+    else if (!(m->w[r - 1] > 1e3 * DBL_EPSILON * s->made.norm_A))
         SPS_TRY(flat(s, m));
     m->pseudo = true;
 fail:

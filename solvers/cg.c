@@ -101,7 +101,7 @@ fail:
 static sps_status name_flat(sps_linear *s, struct cg *m, const sps_block *P,
                             const sps_block *Q)
 {
-    const double rounding = 1e3 * DBL_EPSILON * s->norm_A;
+    const double rounding = 1e3 * DBL_EPSILON * s->made.norm_A;
     sps_status st = SPS_OK;
 
     SPS_TRY(timed_dots(s, P, P, m->b));
@@ -109,7 +109,7 @@ static sps_status name_flat(sps_linear *s, struct cg *m, const sps_block *P,
     for (int p = 0; p < s->k; p++) {
         if (s->at.done[p] || m->pq[p] > 0) continue;
         s->stop = m->pq[p] < -rounding * m->b[p] ||
-                  m->norm2[p] > 16 * rounding * s->norm_A * m->b[p]
+                  m->norm2[p] > 16 * rounding * s->made.norm_A * m->b[p]
                       ? SPS_STOP_INDEFINITE
                       : SPS_STOP_SINGULAR;
         if (s->stop == SPS_STOP_INDEFINITE) break;

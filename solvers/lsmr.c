@@ -85,7 +85,7 @@ static sps_status start(sps_linear *s, void *method)
         m->rho[p] = m->rhobar[p] = m->cbar[p] = m->diagonal[p] = 1;
         m->sbar[p] = m->zeta[p] = m->chain[p] = m->tau[p] = m->side[p] = 0;
         m->open[p] = m->g.beta[p];
-        s->normal[p] = m->g.normal[p] * m->g.beta[p];
+        s->least.normal[p] = m->g.normal[p] * m->g.beta[p];
     }
     if (!m->G) return st;
     spsi_block_narrow(m->G, s->k);
@@ -150,7 +150,7 @@ static void rotate(sps_linear *s, struct lsmr *m, int p)
     m->next[p] = residual(m, p, c, t, thetabar, zeta_before);
 }
 
-/* s->normal = ||S'r||. */
+/* s->least.normal = ||S'r||. */
 static sps_status measure(sps_linear *s, struct lsmr *m)
 {
     double size[SPS_BLOCK_MAX];
@@ -162,7 +162,7 @@ static sps_status measure(sps_linear *s, struct lsmr *m)
     }
     for (int p = 0; p < s->k; p++)
         if (!s->at.done[p])
-            s->normal[p] = fabs(m->zetabar[p]) * (m->G ? size[p] : 1);
+            s->least.normal[p] = fabs(m->zetabar[p]) * (m->G ? size[p] : 1);
 fail:
     return st;
 }

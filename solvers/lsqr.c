@@ -46,7 +46,7 @@ static sps_status start(sps_linear *s, void *method)
     for (int p = 0; p < s->k; p++) {
         m->rhobar[p] = m->g.alpha[p];
         m->phibar[p] = m->g.beta[p];
-        s->normal[p] = m->g.normal[p] * m->g.beta[p];
+        s->least.normal[p] = m->g.normal[p] * m->g.beta[p];
     }
 fail:
     return st;
@@ -68,7 +68,7 @@ static void rotate(sps_linear *s, struct lsqr *m, int p)
     if (fixed) return;
     m->rhobar[p] = -c * alpha;
     m->phibar[p] = m->next[p];
-    s->normal[p] = m->phibar[p] * fabs(c) * m->g.normal[p];
+    s->least.normal[p] = m->phibar[p] * fabs(c) * m->g.normal[p];
 }
 
 static sps_status step(sps_linear *s, void *method)

@@ -149,7 +149,7 @@ static sps_status check_at(sps_linear *s, const sps_block *X)
     sps_block T;
 
     s->X = *X;
-    spsi_linear_room(s, 1, s->nrow, s->k, &T);
+    spsi_linear_room(s, 1, s->least.nrow, s->k, &T);
     SPS_TRY(spsi_columns_true_norms(s, &T, s->scratch.numbers));
     SPS_TRY(spsi_best_check(s, s->scratch.numbers));
 fail:
@@ -168,7 +168,7 @@ sps_status spsi_best_store_flushed(sps_linear *s)
  * check, may affect the norm of the column at position p. */
 static bool doubtful(const sps_linear *s, int p, double norm_x)
 {
-    const double size = s->norm_A * norm_x + s->best.peak[s->at.column[p]];
+    const double size = s->made.norm_A * norm_x + s->best.peak[s->at.column[p]];
 
     return 16 * DBL_EPSILON * size > 0.01 * s->resnorm[p];
 }
@@ -267,7 +267,7 @@ static sps_status take_better(sps_linear *s, int *count)
 
     *count = 0;
     for (int p = 0; p < s->k; p++) {
-        const double norm = s->T ? s->resnorm[p] * (1 - 1e-12)
+        const double norm = s->least.T ? s->resnorm[p] * (1 - 1e-12)
                                  : s->resnorm[p];
 
         if (!(s->best.norm[s->at.column[p]] < norm)) continue;

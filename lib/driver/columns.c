@@ -71,17 +71,18 @@ static void close_rows(const sps_linear *s, int i, int64_t n, int k,
     if (spsi_block_ld(k) < V->ld) V->ld = spsi_block_ld(k);
 }
 
-/* Estimates s->norm_A with blocks of k columns. */
+/* Estimates s->made.norm_A with blocks of k columns. */
 static sps_status estimate_norm(sps_linear *s, int k)
 {
+    double *numbers = s->scratch.numbers;
     sps_block V, W;
 
     close_rows(s, 0, s->n, k, &V);
-    close_rows(s, 1, s->nrow, k, &W);
-    if (s->T)
-        return spsi_norm_estimate_pair(s->A, s->T, &V, &W, s->scratch.numbers,
-                                       &s->norm_A);
-    return spsi_norm_estimate(s->A, &V, &W, s->scratch.numbers, &s->norm_A);
+    close_rows(s, 1, s->least.nrow, k, &W);
+    if (s->least.T)
+        return spsi_norm_estimate_pair(s->A, s->least.T, &V, &W, numbers,
+                                       &s->made.norm_A);
+    return spsi_norm_estimate(s->A, &V, &W, numbers, &s->made.norm_A);
 }
 
 /* Returns the number of columns for the estimate of the norm.  Each is a start
@@ -113,7 +114,7 @@ sps_status spsi_columns_open(sps_linear *s, const sps_block *B, sps_block *X)
     SPS_TRY(estimate_norm(s, columns_for_norm(s)));
     SPS_TRY(spsi_rhs_open(s, B));
     SPS_TRY(clear_columns(s, X));
-    s->course.zero = s->A->A && s->norm_A > 0 && isfinite(s->norm_A);
+    s->course.zero = s->A->A && s->made.norm_A > 0 && isfinite(s->made.norm_A);
     for (int j = 0; j < s->columns; j++)
         s->course.zero = s->course.zero && s->rhs.norm_x[j] == 0;
     if (!s->course.zero) SPS_TRY(spsi_axpby_cols(s->rhs.scale, X, NULL, X));
@@ -161,7 +162,7 @@ sps_status spsi_columns_residual(sps_linear *s, sps_block *R, bool twofold)
     if (s->course.zero) return SPS_OK;
     s->course.applies_A++;
     if (!twofold) return sps_operator_apply(s->A, -1.0, &s->X, 1.0, R);
-    spsi_linear_room(s, 1, s->nrow, s->k, &room);
+    spsi_linear_room(s, 1, s->least.nrow, s->k, &room);
     return spsi_operator_twofold(s->A, &(sps_twofold_args){
         .X = &s->X, .W = R, .H = R }, &room);
 
@@ -179,11 +180,11 @@ sps_status spsi_columns_true_norms(sps_linear *s, sps_block *R, double *norm)
     SPS_TRY(spsi_least_norms(s, &s->X, R, norm));
     /* Callbacks and matrices in single precision have no product in twice the
      * working precision. */
-    if (s->A->apply || s->A->dtype != SPS_F64) return st;
+    if (s->A->callback.apply || s->A->dtype != SPS_F64) return st;
     SPS_TRY(spsi_norms(&s->X, norm_x));
     for (int p = 0; p < s->k; p++)
         doubt = doubt ||
-                16 * DBL_EPSILON * s->norm_A * norm_x[p] > 0.01 * norm[p];
+                16 * DBL_EPSILON * s->made.norm_A * norm_x[p] > 0.01 * norm[p];
     if (!doubt) return st;
     SPS_TRY(spsi_columns_residual(s, R, true));
     SPS_TRY(spsi_least_norms(s, &s->X, R, norm));
@@ -238,9 +239,9 @@ static void reorder_arrays(sps_linear *s, const int *from)
         done[p] = s->at.done[from[p]];
     }
     for (int p = 0; p < s->k; p++)
-        s->scratch.numbers[s->columns + p] = s->normal[from[p]];
-    memcpy(s->normal, s->scratch.numbers + s->columns,
-           (size_t)s->k * sizeof *s->normal);
+        s->scratch.numbers[s->columns + p] = s->least.normal[from[p]];
+    memcpy(s->least.normal, s->scratch.numbers + s->columns,
+           (size_t)s->k * sizeof *s->least.normal);
     memcpy(s->at.column, column, (size_t)s->k * sizeof *column);
     memcpy(s->resnorm, norm, (size_t)s->k * sizeof *norm);
     memcpy(s->at.done, done, (size_t)s->k * sizeof *done);

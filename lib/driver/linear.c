@@ -112,7 +112,7 @@ static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
     if (!symmetric)
         SPS_TRY(spsi_operator_transposed(s->A, &s->opt, s->columns,
                                          &s->made.own_T));
-    s->T = symmetric ? s->A : s->made.own_T;
+    s->least.T = symmetric ? s->A : s->made.own_T;
     if (!strcmp(name, "none") || !strcmp(name, "auto")) return st;
     SPS_TRY(spsi_precond_columns(s->A, s->columns, name, &s->opt, &s->M));
     s->made.own_M = true;
@@ -172,7 +172,8 @@ static sps_status take_arrays(sps_linear *s)
         &s->resnorm, &s->queue.limit, &b->scale, &b->norm, &b->outside,
         &b->norm_own, &b->norm_x, &b->norm_start, &b->threshold, &b->relative,
         &best->norm, &best->checked, &best->least, &best->gap, &best->peak,
-        &r->residual, &r->backward, &r->range, &r->normal, &s->normal, NULL };
+        &r->residual, &r->backward, &r->range, &r->normal,
+        &s->least.normal, NULL };
     sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
     int k = s->columns;
@@ -193,14 +194,14 @@ static sps_status take_blocks(sps_linear *s)
 {
     sps_owner *own = &s->made.own;
     sps_status st = SPS_OK;
-    const int64_t most = s->n > s->nrow ? s->n : s->nrow;
+    const int64_t most = s->n > s->least.nrow ? s->n : s->least.nrow;
     int blocks = s->method.type->blocks;
 
     if (s->method.fallback && s->method.fallback->blocks > blocks)
         blocks = s->method.fallback->blocks;
     SPS_TRY(spsi_reserve(s->ctx, most, s->columns));
     SPS_TRY(spsi_own_block(own, most, s->columns, &s->scratch.residual));
-    s->scratch.residual->n = s->nrow;
+    s->scratch.residual->n = s->least.nrow;
     if (s->made.null)
         SPS_TRY(spsi_own_block(own, s->n, s->columns, &s->rhs.projected));
     for (int i = 0; i < blocks; i++)
@@ -274,7 +275,7 @@ sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p)
     s->ctx = s->made.own.ctx = ctx;
     s->A = a->A;
     s->n = a->A->ncol;
-    s->nrow = a->A->n;
+    s->least.nrow = a->A->n;
     SPS_TRY(spsi_comm_rows(ctx, s->n, a->A->A != NULL, &s->rows));
     s->made.version = a->A->version;
     s->columns = a->k;
@@ -404,7 +405,7 @@ sps_status spsi_linear_refresh(sps_linear *s)
     if (s->made.own_M) SPS_TRY(update_precond(s));
     if (s->made.own_T)
         SPS_TRY(spsi_operator_transposed_follow(s->A, s->made.own_T));
-    if (s->T) {
+    if (s->least.T) {
         s->made.version = s->A->version;
         return SPS_OK;
     }
@@ -454,7 +455,7 @@ sps_status spsi_linear_apply_single(sps_linear *s, const sps_block *X,
 sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
                                         sps_block *Y)
 {
-    return product(s, s->T, X, Y);
+    return product(s, s->least.T, X, Y);
 }
 
 sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,

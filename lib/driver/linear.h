@@ -129,6 +129,13 @@ typedef struct sps_linear_method {
                                  and clears it when a cycle makes no progress */
 } sps_linear_method;
 
+/* What methods of least squares have besides. */
+typedef struct sps_linear_least {
+    const sps_operator *T;    /* A', for least squares only, or NULL */
+    double *normal;           /* ||S'r|| (normal.c), set by start and step */
+    int64_t nrow;             /* rows of R on this process; n if A is square */
+} sps_linear_least;
+
 /* rhs.c: the right-hand sides.  Arrays are indexed by right-hand side. */
 typedef struct sps_linear_rhs {
     const sps_block *own;     /* B of the caller */
@@ -196,6 +203,9 @@ typedef struct sps_linear_course {
     const char *event;        /* for the monitor; static text */
     double started;           /* time at which the solve began */
     int64_t applies_A, applies_M;   /* number of products so far */
+    bool afresh;              /* set by auto before a solve: open columns are
+                                 iterated from zero, and X is the best
+                                 iterate so far */
 } sps_linear_course;
 
 /* verdict.c: arrays of the result, indexed by right-hand side. */
@@ -215,6 +225,7 @@ typedef struct sps_linear_made {
                                  all processes */
     int64_t version;          /* of the values of A from which M and null
                                  were made */
+    double norm_A;            /* lower estimate of ||A||_2 */
     double setup;             /* seconds of set-up, included in the time
                                  limit of the first solve */
 } sps_linear_made;
@@ -229,31 +240,24 @@ struct sps_linear {
     const sps_operator *A;
     sps_precond *M;           /* preconditioner or NULL */
     sps_options opt;
-    const sps_operator *T;    /* A', for least squares only, or NULL */
     int64_t n, rows;          /* rows of X on this process, and on all */
-    int64_t nrow;             /* rows of R on this process; n if A is square */
     int columns;              /* number of all right-hand sides */
 
     /* What follows is for methods. */
     int k;                    /* number of active columns */
-    sps_block X, R;           /* views, n x k and nrow x k: iterate and
+    sps_block X, R;           /* views, n x k and least.nrow x k: iterate and
                                  residual */
-    sps_block *work[SPS_LINEAR_BLOCKS];   /* max(n, nrow) x columns; the
+    sps_block *work[SPS_LINEAR_BLOCKS];   /* max(n, least.nrow) x columns; the
                                              driver uses work[1] between
                                              steps and in spsi_best_update */
     double *resnorm;          /* norms of the columns of R, set by step */
-    double *normal;           /* ||S'r|| (normal.c), set by start and step of
-                                 a method of least squares */
-    double norm_A;            /* lower estimate of ||A||_2 */
     int width;                /* number of search directions of the last step */
     sps_stop stop;
     bool renew;               /* set by step or queue to request flush and
                                  start */
-    bool afresh;              /* set by auto before a solve: open columns are
-                                 iterated from zero, and X is the best
-                                 iterate so far */
 
     sps_linear_method method;
+    sps_linear_least least;
     sps_linear_rhs rhs;
     sps_linear_columns at;
     sps_linear_best best;

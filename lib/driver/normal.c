@@ -16,7 +16,7 @@
 
 double spsi_least_size(const sps_linear *s)
 {
-    return hypot(s->norm_A, s->opt.damp);
+    return hypot(s->made.norm_A, s->opt.damp);
 }
 
 double spsi_least_level(const sps_linear *s, int p)
@@ -24,12 +24,12 @@ double spsi_least_level(const sps_linear *s, int p)
     const double r = s->resnorm[p];
     double limit;
 
-    if (!s->T || !isfinite(r)) return r;
-    if (s->normal[p] == 0) return 0;
+    if (!s->least.T || !isfinite(r)) return r;
+    if (s->least.normal[p] == 0) return 0;
     limit = s->opt.rtol * spsi_least_size(s) * r;
-    return limit > 0 && isfinite(s->normal[p])
+    return limit > 0 && isfinite(s->least.normal[p])
                ? fmin(r, s->rhs.threshold[s->at.column[p]] *
-                             (s->normal[p] / limit))
+                             (s->least.normal[p] / limit))
                : r;
 }
 
@@ -74,7 +74,7 @@ sps_status spsi_least_normal(sps_linear *s, const sps_block *X,
         back[p] = -d * ((d / unit) * (by ? by[p] : 1));
     }
     spsi_linear_room(s, 1, s->n, R->k, &Y);
-    SPS_TRY(spsi_operator_twofold(s->T, &(sps_twofold_args){
+    SPS_TRY(spsi_operator_twofold(s->least.T, &(sps_twofold_args){
         .c = one, .X = R, .H = &Y }, NULL));
     s->course.applies_A++;
     if (d > 0) SPS_TRY(spsi_axpby_cols(back, X, scale, &Y));

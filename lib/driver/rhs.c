@@ -28,7 +28,7 @@ static double threshold(const sps_linear *s, int j, double norm_b,
     switch (s->opt.norm) {
     case SPS_NORM_RHS: t = r * norm_b; break;
     case SPS_NORM_BACKWARD:   /* r first: ||A|| ||x|| alone may overflow */
-        whole = r * s->norm_A * norm_x + r * norm_b;
+        whole = r * s->made.norm_A * norm_x + r * norm_b;
         t = isfinite(whole) ? whole : r * norm_b;
         break;
     case SPS_NORM_START: t = r * norm_start; break;
@@ -66,7 +66,7 @@ double spsi_columns_reference(const sps_linear *s, int j)
     switch (s->opt.norm) {
     case SPS_NORM_RHS: return s->rhs.norm[j];
     case SPS_NORM_BACKWARD:
-        return s->norm_A * s->rhs.norm_x[j] + s->rhs.norm[j];
+        return s->made.norm_A * s->rhs.norm_x[j] + s->rhs.norm[j];
     case SPS_NORM_START: return s->rhs.norm_start[j];
     default: return s->rhs.scale[j];
     }

@@ -115,7 +115,7 @@ static void measure_gain(sps_linear *s)
  * infinite, with norm START and a guess that overflows.) */
 static bool all_done(const sps_linear *s, const double *true_norm)
 {
-    if (s->T || s->opt.norm == SPS_NORM_BACKWARD) return false;
+    if (s->least.T || s->opt.norm == SPS_NORM_BACKWARD) return false;
     for (int p = 0; p < s->k; p++)
         if (s->result.column[s->at.column[p]] < 0 ||
             !isfinite(true_norm[p]) ||
@@ -140,7 +140,8 @@ static sps_status check_all(sps_linear *s, int *open)
     SPS_TRY(spsi_columns_residual(s, &s->R, true));
     SPS_TRY(spsi_least_norms(s, &s->X, &s->R, true_norm));
     if (!all_done(s, true_norm)) SPS_TRY(spsi_best_check(s, true_norm));
-    if (s->T) SPS_TRY(spsi_least_normal(s, &s->X, NULL, &s->R, s->normal));
+    if (s->least.T)
+        SPS_TRY(spsi_least_normal(s, &s->X, NULL, &s->R, s->least.normal));
     for (int p = 0; p < s->k; p++) {
         s->resnorm[p] = true_norm[p];
         s->best.gap[s->at.column[p]] = 0;   /* R is the true residual now */
@@ -190,7 +191,7 @@ static sps_status compare(sps_linear *s, int *replace)
 
     *replace = 0;
     SPS_TRY(spsi_linear_flush(s));
-    spsi_linear_room(s, 1, s->nrow, s->k, &T);
+    spsi_linear_room(s, 1, s->least.nrow, s->k, &T);
     SPS_TRY(spsi_columns_true_norms(s, &T, true_norm));
     if (s->opt.norm == SPS_NORM_BACKWARD) SPS_TRY(spsi_columns_thresholds(s));
     SPS_TRY(spsi_best_check(s, true_norm));
@@ -467,7 +468,7 @@ static sps_status run(sps_linear *s)
     int open;
 
     SPS_TRY(check_all(s, &open));
-    if (open && s->afresh) SPS_TRY(begin_afresh(s, &open));
+    if (open && s->course.afresh) SPS_TRY(begin_afresh(s, &open));
     if (!open) {
         s->stop = SPS_STOP_CONVERGED;
         report(s);

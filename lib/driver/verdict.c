@@ -134,7 +134,7 @@ static sps_status measure(sps_linear *s, const sps_block *X, norms *v)
     SPS_TRY(spsi_verify(s, X, R, unit));
     SPS_TRY(scaled_norms(s, R, unit, v->r));
     SPS_TRY(scaled_norms(s, X, s->rhs.scale, v->x));
-    if (s->T) return measure_least(s, X, unit, v);
+    if (s->least.T) return measure_least(s, X, unit, v);
     if (stopped_by_pivots(s)) SPS_TRY(measure_outside(s, unit, v));
     if (wants_normal(s)) {
         spsi_block_view(s->work[0], 0, s->columns, &Y);
@@ -157,13 +157,13 @@ static void record_normal(sps_linear *s, int j, const norms *v)
 static void record(sps_linear *s, int j, const norms *v)
 {
     const double b = s->rhs.norm_own[j], part = s->rhs.norm[j];
-    const double base = s->norm_A * v->x[j] + b;
+    const double base = s->made.norm_A * v->x[j] + b;
 
     s->result.residual[j] = b > 0 ? v->r[j] / b : v->r[j];
     s->result.backward[j] = base > 0 && isfinite(base) ? v->r[j] / base
                                                        : s->result.residual[j];
     s->result.range[j] = part > 0 ? v->range[j] / part : v->range[j];
-    if (s->T) record_normal(s, j, v);
+    if (s->least.T) record_normal(s, j, v);
 }
 
 /* Returns whether X is a least-squares solution of an inconsistent system. */
@@ -175,7 +175,7 @@ static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
         below(v->range[j], spsi_columns_threshold(s, j, v->x[j])))
         return named ? SPS_STOP_CONVERGED_LEAST_SQUARES
                      : SPS_STOP_LEAST_SQUARES;
-    return wants_normal(s) && v->normal[j] <= 1e-8 * s->norm_A * v->r[j]
+    return wants_normal(s) && v->normal[j] <= 1e-8 * s->made.norm_A * v->r[j]
                ? SPS_STOP_LEAST_SQUARES : SPS_STOP_RUNNING;
 }
 
@@ -186,11 +186,12 @@ static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
  * residual. */
 static bool at_rounding(const sps_linear *s, int j, const norms *v)
 {
-    const double size = s->norm_A * v->x[j], b = s->rhs.norm_own[j];
+    const double norm_A = s->made.norm_A;
+    const double size = norm_A * v->x[j], b = s->rhs.norm_own[j];
     const double least = 0x1p-1074 * s->rhs.scale[j] * sqrt((double)s->rows);
 
     return DBL_EPSILON * size <= b &&
-           v->range[j] <= 16 * DBL_EPSILON * (size + b) + s->norm_A * least;
+           v->range[j] <= 16 * DBL_EPSILON * (size + b) + norm_A * least;
 }
 
 bool spsi_columns_accurate(const sps_linear *s, int j)
@@ -205,9 +206,10 @@ bool spsi_columns_accurate(const sps_linear *s, int j)
  * singular A where b has no part outside its range. */
 static sps_stop reason(const sps_linear *s, int j, const norms *v)
 {
-    const bool rounding = s->T ? spsi_least_rounding(s, v->normal[j], v->x[j],
-                                                     s->rhs.norm_own[j])
-                               : at_rounding(s, j, v);
+    const bool rounding = s->least.T
+                              ? spsi_least_rounding(s, v->normal[j], v->x[j],
+                                                    s->rhs.norm_own[j])
+                              : at_rounding(s, j, v);
     const sps_stop stop = s->stop == SPS_STOP_SINGULAR && !v->outside[j]
                               ? SPS_STOP_STAGNATED : s->stop;
     const bool blames = stop == SPS_STOP_SINGULAR ||
@@ -237,7 +239,7 @@ static sps_stop judge(const sps_linear *s, int j, const norms *v)
     sps_stop why;
 
     if (s->result.column[j] == SPS_STOP_NOT_FINITE) return SPS_STOP_NOT_FINITE;
-    if (s->T) return judge_least(s, j, v);
+    if (s->least.T) return judge_least(s, j, v);
     if (below(v->r[j], spsi_columns_own_threshold(s, j, v->x[j])))
         return SPS_STOP_CONVERGED;
     why = least_squares(s, j, v);
@@ -307,14 +309,14 @@ void spsi_linear_result(const sps_linear *s, double solve_seconds,
     r->min_width = s->course.min_width;
     r->worst_residual = worst_of(s->result.residual, s->columns);
     r->worst_in_range = worst_of(s->result.range, s->columns);
-    r->in_doubles = s->A->apply != NULL;
+    r->in_doubles = s->A->callback.apply != NULL;
     r->worst_backward = worst_of(s->result.backward, s->columns);
-    r->norm_A = s->norm_A;
+    r->norm_A = s->made.norm_A;
     r->removed = s->rhs.removed;
     r->nullspace = s->made.null ? (int)s->made.null->dimension : 0;
     r->residual = s->result.residual;
-    r->normal = s->T ? s->result.normal : NULL;
-    r->worst_normal = s->T ? worst_of(s->result.normal, s->columns) : 0;
+    r->normal = s->least.T ? s->result.normal : NULL;
+    r->worst_normal = s->least.T ? worst_of(s->result.normal, s->columns) : 0;
     r->backward = s->result.backward;
     r->column = s->result.column;
     r->solver = s->method.type->name;

@@ -38,7 +38,7 @@ sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
     sps_status st;
 
     spsi_linear_room(s, 0, s->n, s->columns, &lifted);
-    spsi_linear_room(s, 1, s->nrow, s->columns, &room);
+    spsi_linear_room(s, 1, s->least.nrow, s->columns, &room);
     for (int j = 0; j < s->columns; j++)
         unit[j] = s->rhs.scale[j] / lift(s->rhs.scale[j]);
     SPS_TRY(lift_block(s, X, &lifted, &x));

@@ -443,7 +443,8 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     l->allowed = seconds_left(l, l->at, last);
     l->now->opt.max_seconds = seconds_left(l, l->at, true);
     l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
-    l->now->afresh = l->rounded && !strcmp(l->step[l->at].precond, "ilut");
+    l->now->course.afresh = l->rounded &&
+                            !strcmp(l->step[l->at].precond, "ilut");
     l->tried++;
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
     if (has_factors(l, l->at))
