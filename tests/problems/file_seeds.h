@@ -9,8 +9,8 @@
 #ifndef SPS_TEST_FILE_SEEDS_H
 #define SPS_TEST_FILE_SEEDS_H
 
-#include "tests/support/archive.h"
-#include "tests/support/matlab.h"
+#include "tests/problems/archive.h"
+#include "tests/problems/matlab.h"
 
 #define SEED_ROWS 3
 #define SEED_COLUMNS 4

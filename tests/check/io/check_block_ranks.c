@@ -3,7 +3,7 @@
  * numbers and errors are those of sps_block_read. */
 #include "tests/problems/invalid_mtx.h"
 #include "tests/problems/valid_mtx.h"
-#include "tests/support/crew.h"
+#include "tests/processes/crew.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/files.h"
 #include "tests/support/fixture.h"

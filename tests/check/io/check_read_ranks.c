@@ -5,7 +5,7 @@
 #include "tests/problems/invalid_mtx.h"
 #include "tests/problems/mtx_fixture.h"
 #include "tests/problems/valid_mtx.h"
-#include "tests/support/crew.h"
+#include "tests/processes/crew.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
 

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "tests/support/crew.h"
+#include "tests/processes/crew.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/files.h"
 #include "tests/support/fixture.h"

@@ -6,7 +6,7 @@
 
 #include "block/block.h"
 #include "tests/problems/whole.h"
-#include "tests/support/crew.h"
+#include "tests/processes/crew.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"

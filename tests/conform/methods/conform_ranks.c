@@ -11,7 +11,7 @@
 
 #include "tests/problems/zoo.h"
 #include "tests/support/absent.h"
-#include "tests/support/crew.h"
+#include "tests/processes/crew.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 

@@ -2,7 +2,7 @@
 /* check_beyond.c - matrices of about 2 GB with 1 GB of device memory: products
  * and solvers have the bits that they have with all of the GPU.  Takes 6 GB of
  * host memory and some seconds: only in the long form. */
-#include "tests/check/lib/stream_fixture.h"
+#include "tests/check/operator/stream_fixture.h"
 
 #define LONG_ONLY()                                                            \
     GPU_ONLY();                                                                \

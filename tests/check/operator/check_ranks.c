@@ -7,7 +7,7 @@
 #include "operator/operator_ranks.h"
 #include "tests/problems/zoo.h"
 #include "tests/support/absent.h"
-#include "tests/support/crew.h"
+#include "tests/processes/crew.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"

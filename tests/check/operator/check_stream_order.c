@@ -2,7 +2,7 @@
 /* check_stream_order.c - the order of copies, products and the host's share of
  * a streamed product: it holds whatever is late, and fails as it must where a
  * wait is left out. */
-#include "tests/check/lib/stream_fixture.h"
+#include "tests/check/operator/stream_fixture.h"
 
 /* ------------------------------------------------------------------- order */
 

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "tests/support/fixture.h"
-#include "tests/support/ranks.h"
+#include "tests/processes/ranks.h"
 #include "tests/support/runner.h"
 
 enum { N = 60, K = 3 };

@@ -5,7 +5,7 @@
 #ifndef SPS_TEST_MATLAB_H
 #define SPS_TEST_MATLAB_H
 
-#include "tests/support/archive.h"
+#include "tests/problems/archive.h"
 
 enum { MAT5_INT8 = 1, MAT5_UINT8 = 2, MAT5_INT16 = 3, MAT5_INT32 = 5,
        MAT5_UINT32 = 6, MAT5_DOUBLE = 9, MAT5_MATRIX = 14, MAT5_COMPRESSED };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tests/check/lib/stream_fixture.h"
+#include "tests/check/operator/stream_fixture.h"
 #include "tests/support/fail_alloc.h"
 
 /* ------------------------------------------------------------------ limits */

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "tests/support/fixture.h"
-#include "tests/support/ranks.h"
+#include "tests/processes/ranks.h"
 #include "tests/support/runner.h"
 
 enum { K = 4, PAIRS = 5, MOST = 600 };
