@@ -22,6 +22,7 @@ typedef struct job {
     const sps_csr *A;
     const double *s;
     double *v, *before, *w;   /* n elements each */
+    double *y;                /* S v before v is scaled by `factor` */
     double beta, alpha, factor;
     double *part;             /* partial result of each chunk */
 } job;
@@ -74,15 +75,15 @@ static void multiply(void *data, int64_t first, int64_t last)
             double h = 0;
 
             for (int64_t p = j->A->rowptr[i]; p < j->A->rowptr[i + 1]; p++)
-                h += val[p] * (j->s[j->A->col[p]] * j->v[j->A->col[p]]);
-            j->w[i] = h * j->s[i] - j->beta * j->before[i];
+                h += val[p] * j->y[j->A->col[p]];
+            j->w[i] = h * j->factor * j->s[i] - j->beta * j->before[i];
             lane[i % LANES] += j->w[i] * j->v[i];
         }
         j->part[c] = join_lanes(lane);
     }
 }
 
-/* w -= alpha v; part = w'w of each chunk. */
+/* w -= alpha v, y = S w; part = w'w of each chunk. */
 static void subtract(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -92,6 +93,7 @@ static void subtract(void *data, int64_t first, int64_t last)
 
         for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
             j->w[i] -= j->alpha * j->v[i];
+            j->y[i] = j->s[i] * j->w[i];
             lane[i % LANES] += j->w[i] * j->w[i];
         }
         j->part[c] = join_lanes(lane);
@@ -105,7 +107,7 @@ static void scale(void *data, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) j->w[i] *= j->factor;
 }
 
-/* w = hashed values, zero where s is; part = w'w of each chunk. */
+/* w = hashed values, zero where s is, y = S w; part = w'w of each chunk. */
 static void draw(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -115,6 +117,7 @@ static void draw(void *data, int64_t first, int64_t last)
 
         for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
             j->w[i] = j->s[i] == 0 ? 0 : spsi_coarse_start(i);
+            j->y[i] = j->s[i] * j->w[i];
             lane[i % LANES] += j->w[i] * j->w[i];
         }
         j->part[c] = join_lanes(lane);
@@ -253,11 +256,12 @@ sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
     const int64_t n = A->nrow;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, 3 * n + 1, &room));
+    SPS_TRY(SPS_NEW(ctx, 4 * n + 1, &room));
     SPS_TRY(SPS_NEW(ctx, 2 * (n / CHUNK + 1), &j.part));
     j.v = room;
     j.before = room + n;
     j.w = room + 2 * n;
+    j.y = room + 3 * n;
     *bound = row_bound(ctx, &j);
     run(ctx, &j, diagonal, off);
     SPS_TRY(spsi_amg_ritz(ctx, diagonal, off, rho));

@@ -5,10 +5,11 @@
  * step: the host waits once.
  *
  * Vectors are stored before they are scaled to norm 1, each with its factor f,
- * so that v_k = f w_k is formed where it is read.  A step consists of a
- * product, a sum of products w'v, and w - alpha v with its norm; the last
- * thread block of a sum adds up the partial sums.  Bytes of a step: the matrix
- * once, and vectors 9 times. */
+ * so that v_k = f w_k is formed where it is read.  A product reads y = S w, the
+ * only vector that it gathers.  A step consists of a product, a sum of products
+ * w'v, and w - alpha v with its norm and S w; the last thread block of a sum
+ * adds up the partial sums and computes the factor.  Bytes of a step: the
+ * matrix once, and vectors 11 times. */
 #include "cuda/amg/coarse.cuh"
 #include "cuda/amg/row_sums.cuh"
 
@@ -16,26 +17,19 @@ namespace {
 
 constexpr int steps = SPS_COARSE_STEPS;
 
-/* The coefficients of the Lanczos steps: alpha, and the squares of the norms,
- * whose roots are the beta. */
+/* The coefficients of the Lanczos steps.  Vector t, counted from 0, is scaled
+ * by factor[t], which is 1 / beta[t - 1] for t > 0. */
 struct coefficients {
-    double alpha[steps], beta2[steps], first2;
+    double alpha[steps], beta[steps], factor[steps + 1];
     unsigned long long bound[2];   /* bounds by row sums, as bits of nonnegative
                                       doubles */
     unsigned arrived;              /* number of thread blocks of a sum that
                                       have arrived */
 };
 
-/* A vector before it is scaled by 1 / sqrt(*square), or by 0 if *square is
- * 0. */
+/* A vector before it is scaled by *factor. */
 struct scaled {
-    const double *__restrict__ w, *square;
-    bool start;
-
-    __device__ double factor(void) const
-    {
-        return start && !(*square > 0) ? 0 : 1 / sqrt(*square);
-    }
+    const double *__restrict__ w, *factor;
 };
 
 /* ------------------------------------------------------------------- sums */
@@ -60,9 +54,9 @@ __device__ double sum_chunk(int64_t first, int64_t count, double *lane,
     return lane[0];
 }
 
-/* *to = the sum of the partial sums, computed by one thread block. */
-__device__ void sum_parts(int64_t parts, double *part, double *lane,
-                          double *to)
+/* Returns, in thread 0, the sum of the partial sums, computed by one thread
+ * block. */
+__device__ double sum_parts(int64_t parts, double *part, double *lane)
 {
     while (parts > 1) {
         const int64_t next = (parts + chunk - 1) / chunk;
@@ -78,13 +72,13 @@ __device__ void sum_parts(int64_t parts, double *part, double *lane,
         }
         parts = next;
     }
-    if (threadIdx.x == 0) *to = *(volatile double *)part;
+    return threadIdx.x == 0 ? *(volatile double *)part : 0;
 }
 
-/* *to = the sum of f(0, x) .. f(n - 1, x) in the order of coarsening.h, where x
- * = f.begin(). */
+/* Calls f.end(sum) with the sum of f(0, x) .. f(n - 1, x) in the order of
+ * coarsening.h, where x = f.begin(). */
 template <class F> __global__ void __launch_bounds__(lanes)
-run_sum(int64_t n, const F f, double *part, double *to, unsigned *arrived)
+run_sum(int64_t n, const F f, double *part, unsigned *arrived)
 {
     __shared__ double lane[lanes];
     __shared__ bool last;
@@ -102,13 +96,16 @@ run_sum(int64_t n, const F f, double *part, double *to, unsigned *arrived)
     __syncthreads();
     if (!last) return;
     __threadfence();
-    sum_parts(gridDim.x, part, lane, to);
-    if (threadIdx.x == 0) *arrived = 0;
+    const double all = sum_parts(gridDim.x, part, lane);
+
+    if (threadIdx.x > 0) return;
+    f.end(all);
+    *arrived = 0;
 }
 
 struct draw_start {
     const double *s;
-    double *w;
+    double *w, *y, *factor;
 
     __device__ int begin(void) const { return 0; }
     __device__ double operator()(int64_t i, int) const
@@ -116,72 +113,92 @@ struct draw_start {
         const double x = s[i] == 0 ? 0 : spsi_coarse_start(i);
 
         w[i] = x;
+        y[i] = s[i] * x;
         return x * x;
+    }
+    __device__ void end(double sum) const
+    {
+        *factor = sum > 0 ? 1 / sqrt(sum) : 0;
     }
 };
 
-/* Terms w_i v_i of the product w'v. */
+/* Computes alpha = w'v from its terms w_i v_i. */
 struct multiply_both {
     const double *__restrict__ w;
     scaled v;
+    double *alpha;
 
-    __device__ double begin(void) const { return v.factor(); }
+    __device__ double begin(void) const { return *v.factor; }
     __device__ double operator()(int64_t i, double f) const
     {
         return w[i] * (v.w[i] * f);
     }
+    __device__ void end(double sum) const { *alpha = sum; }
 };
 
-/* Computes w -= alpha v, and the terms w_i^2 of w'w. */
+/* Computes w -= alpha v, y = S w, and beta, the norm of w, from its terms
+ * w_i^2. */
 struct subtract {
-    const double *alpha;
+    const double *__restrict__ s, *alpha;
     scaled v;
-    double *w;
+    double *w, *y, *beta, *factor;
 
     __device__ double2 begin(void) const
     {
-        return make_double2(v.factor(), *alpha);
+        return make_double2(*v.factor, *alpha);
     }
     __device__ double operator()(int64_t i, double2 f) const
     {
         const double x = w[i] - f.y * (v.w[i] * f.x);
 
         w[i] = x;
+        y[i] = s[i] * x;
         return x * x;
+    }
+    __device__ void end(double sum) const
+    {
+        *beta = sqrt(sum);
+        *factor = 1 / *beta;
     }
 };
 
 /* ---------------------------------------------------------------- products */
 
-/* Computes w = H v - beta u with H = S A S, where u (`before`) is the Lanczos
- * vector before v. */
+/* Computes w = H v - beta u with H = S A S, where y is S v before scaling by
+ * *factor, and u (`before`) the Lanczos vector before v. */
 struct multiply {
     typedef double number;
-    const double *__restrict__ s;
-    scaled v, before;
-    const double *beta2;      /* square of beta; NULL stands for 0 */
+    const double *__restrict__ s, *y, *factor;
+    scaled before;
+    const double *beta;       /* NULL stands for 0 */
     double *w;
 
     struct numbers {
         double f, before, beta;
     };
+    struct sums {
+        double h, s, before;
+    };
     __device__ numbers begin(void) const
     {
-        if (!beta2) return {v.factor(), 0, 0};
-        return {v.factor(), before.factor(), sqrt(*beta2)};
+        if (!beta) return {*factor, 0, 0};
+        return {*factor, *before.factor, *beta};
     }
-    __device__ double open(int64_t) const { return 0; }
-    __device__ double term(const numbers &x, double a, int32_t k) const
+    __device__ sums open(int64_t i) const
     {
-        return a * (s[k] * (v.w[k] * x.f));
+        return {0, i < 0 ? 0 : s[i], i < 0 || !beta ? 0 : before.w[i]};
     }
-    __device__ void add(double &sum, double term) const { sum += term; }
-    __device__ void close(const numbers &x, int64_t i, double h) const
+    __device__ double term(const numbers &, double a, int32_t k) const
+    {
+        return a * y[k];
+    }
+    __device__ void add(sums &row, double term) const { row.h += term; }
+    __device__ void close(const numbers &x, int64_t i, const sums &row) const
     {
         if (i < 0) return;
-        const double own = h * s[i];
+        const double own = row.h * x.f * row.s;
 
-        w[i] = beta2 ? own - x.beta * (before.w[i] * x.before) : own;
+        w[i] = beta ? own - x.beta * (row.before * x.before) : own;
     }
 };
 
@@ -232,16 +249,15 @@ struct room {
     int64_t n, nnz;
     entries A;
     const double *s;
-    double *w[3], *part;
-    coefficients *c;
+    double *w[3], *y, *part;
+    coefficients *c;          /* all zero at first */
 };
 
-template <class F>
-sps_status sum(const room *r, const F &f, double *to)
+template <class F> sps_status sum(const room *r, const F &f)
 {
-    if (r->n == 0) return clear(r->ctx, 1, to);
+    if (r->n == 0) return SPS_OK;
     return run_kernel(r->ctx, (unsigned)chunks_of(r->n), lanes, run_sum<F>,
-                      r->n, f, r->part, to, &r->c->arrived);
+                      r->n, f, r->part, &r->c->arrived);
 }
 
 /* Does step t of the Lanczos method: w[t % 3] is v, the next of the three
@@ -251,21 +267,20 @@ sps_status step(const room *r, int t)
 {
     coefficients *c = r->c;
     double *w = r->w[(t + 1) % 3];
-    const double *square = t > 0 ? &c->beta2[t - 1] : &c->first2;
-    const scaled v = {r->w[t % 3], square, t == 0};
-    const scaled before = {r->w[(t + 2) % 3],
-                           t > 1 ? &c->beta2[t - 2] : &c->first2, t == 1};
+    const scaled v = {r->w[t % 3], &c->factor[t]};
+    const scaled before = {r->w[(t + 2) % 3], t > 0 ? &c->factor[t - 1] : NULL};
 
     SPS_TRY_RETURN(each_row(r->ctx, r->n, r->nnz, r->A,
-                            multiply{r->s, v, before,
-                                     t > 0 ? &c->beta2[t - 1] : NULL, w}));
-    SPS_TRY_RETURN(sum(r, multiply_both{w, v}, &c->alpha[t]));
-    return sum(r, subtract{&c->alpha[t], v, w}, &c->beta2[t]);
+                            multiply{r->s, r->y, v.factor, before,
+                                     t > 0 ? &c->beta[t - 1] : NULL, w}));
+    SPS_TRY_RETURN(sum(r, multiply_both{w, v, &c->alpha[t]}));
+    return sum(r, subtract{r->s, &c->alpha[t], v, w, r->y, &c->beta[t],
+                           &c->factor[t + 1]});
 }
 
 sps_status run(const room *r)
 {
-    SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0]}, &r->c->first2));
+    SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0], r->y, r->c->factor}));
     for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
     return each_row(r->ctx, r->n, r->nnz, r->A, row_bounds{r->s, r->c->bound});
 }
@@ -290,16 +305,17 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
     double *vectors;
     room r = {l->ctx, n, A->nnz, entries_of(A), A == l->F ? l->factor : l->scale};
 
-    SPS_TRY_RETURN(h.take(3 * n, &vectors));
+    SPS_TRY_RETURN(h.take(4 * n, &vectors));
     SPS_TRY_RETURN(h.take(part_room(n), &r.part));
     SPS_TRY_RETURN(h.take(1, &r.c));
     SPS_TRY_RETURN(clear(l->ctx, 1, r.c));
     for (int t = 0; t < 3; t++) r.w[t] = vectors + t * n;
+    r.y = vectors + 3 * n;
     SPS_TRY_RETURN(run(&r));
     SPS_TRY_RETURN(download(l->ctx, 1, r.c, &c));
     for (int t = 0; t < steps; t++) {
         diagonal[t] = c.alpha[t];
-        off[t] = sqrt(c.beta2[t]);
+        off[t] = c.beta[t];
     }
     *bound = fmin(number_of(c.bound[0]), number_of(c.bound[1]));
     return SPS_OK;
