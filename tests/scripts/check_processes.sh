@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # `mpirun -n P spsolve`: one report, one X, the exit codes of one process, and
-# one error whichever process fails; with each MPI whose module is built.
+# one error whichever process fails; mtxgen and spbench; with each MPI whose
+# module is built.
 solve=${SOLVE:-./tools/spsolve}
 data=${srcdir:-.}/data
 modules=./.libs
@@ -209,7 +210,74 @@ END
         fail "$name: $seconds s after a process was killed"
 }
 
-"${MTXGEN:-./tools/mtxgen}" poisson7 40 -o "$tmp/large.mtx" 2>/dev/null ||
+# same FILE FILE: equal, but for the line of the command
+same() {
+    sed 2d "$1" >"$tmp/one"; sed 2d "$2" | cmp -s "$tmp/one" -
+}
+
+# mtxgen writes the file of one process, each process its rows.
+generates() {
+    system="laplace27 20 -perturb 3"
+    "$mtxgen" $system -quiet -o "$tmp/g1.mtx" -coords "$tmp/c1.mtx"
+    rm -f "$tmp/g.mtx" "$tmp/c.mtx"
+    timeout 120 $mpirun -n $1 "$mtxgen" $system -o "$tmp/g.mtx" \
+        -coords "$tmp/c.mtx" -threads 1 >"$tmp/out" 2>"$tmp/err" ||
+        fail "$name: mtxgen: exit $?"
+    [ "$(grep -c '^mtxgen: ' "$tmp/err")" = 2 ] || fail "$name: mtxgen: reports"
+    same "$tmp/g1.mtx" "$tmp/g.mtx" || fail "$name: mtxgen: another matrix"
+    same "$tmp/c1.mtx" "$tmp/c.mtx" || fail "$name: mtxgen: other coordinates"
+    timeout 120 $mpirun -n $1 "$mtxgen" $system -quiet -o "$tmp/nowhere/g.mtx" \
+        >"$tmp/out" 2>"$tmp/err"
+    got=$?
+    [ $got = 7 ] || fail "$name: mtxgen, no folder: exit $got"
+    [ "$(grep -c '^mtxgen: .*No such file' "$tmp/err")" = 1 ] ||
+        { fail "$name: mtxgen: not one error:"; cat "$tmp/err"; }
+    [ $ran = 1 ] || return 0
+    timeout 120 $mpirun -n $1 "$mtxgen" $system -quiet -o "$tmp/g.mtx.gz" \
+        2>"$tmp/err" || fail "$name: mtxgen, .gz: exit $?"
+    gzip -dc "$tmp/g.mtx.gz" >"$tmp/g.mtx"
+    same "$tmp/g1.mtx" "$tmp/g.mtx" || fail "$name: mtxgen: another .gz"
+    timeout 120 $mpirun -n $1 "$mtxgen" $system >"$tmp/g.mtx" 2>"$tmp/err" ||
+        fail "$name: mtxgen, standard output: exit $?"
+    same "$tmp/g1.mtx" "$tmp/g.mtx" || fail "$name: mtxgen: another output"
+    [ ! -c /dev/full ] || {
+        timeout 120 $mpirun -n $1 "$mtxgen" $system -o /dev/full 2>"$tmp/err"
+        got=$?
+        [ $got = 7 ] && grep -q '^mtxgen: /dev/full cannot' "$tmp/err" ||
+            fail "$name: mtxgen, a full disk: exit $got"
+    }
+    timeout 120 $mpirun -n 2 "$mtxgen" poisson7 2 -mpi none >"$tmp/out" \
+        2>"$tmp/err"
+    [ "$(grep -c '^8 8 20$' "$tmp/out")" = 2 ] ||
+        fail "$name: mtxgen -mpi none is not two runs"
+}
+
+# spbench generates the rows of each process in place; the iterations are those
+# of one process.
+benches() {
+    for system in "convection 10 -perturb 1" "-A $p2"; do
+        words="$system -solve -k 2 -solver gmres -threads 1 -device cpu"
+        "$spbench" $words >"$tmp/g1" || fail "spbench: exit $?"
+        timeout 120 $mpirun -n $1 "$spbench" $words >"$tmp/out" 2>"$tmp/err" ||
+            fail "$name: spbench: exit $?"
+        awk -F '|' '/^solve: / { n += /'$1' processes, each / }
+            / (first|again) / { r++; got[FILENAME] = got[FILENAME] $5 }
+            END { exit !(n == 1 && r == 4 && got[ARGV[1]] == got[ARGV[2]]) }' \
+            "$tmp/g1" "$tmp/out" ||
+            { fail "$name: spbench $system:"; cat "$tmp/g1" "$tmp/out"; }
+        [ $ran = 1 ] || return 0
+    done
+    for words in "poisson7 5 -k 1" "leastsquares 60 20 -solve" \
+        "poisson7 5 -solve -precond dense"; do
+        timeout 120 $mpirun -n $1 "$spbench" $words >"$tmp/out" 2>"$tmp/err"
+        got=$?
+        [ $got = 2 ] && [ "$(grep -c '^spbench: ' "$tmp/err")" = 1 ] ||
+            { fail "$name: spbench $words: exit $got"; cat "$tmp/err"; }
+    done
+}
+
+mtxgen=${MTXGEN:-./tools/mtxgen} spbench=${SPBENCH:-./tools/spbench}
+"$mtxgen" poisson7 40 -o "$tmp/large.mtx" 2>/dev/null ||
     { echo "no mtxgen"; exit 99; }
 "$solve" -A "$p2" $quick -device cpu -rtol 1e-12 -o "$alone" >/dev/null ||
     fail "one process"
@@ -236,6 +304,8 @@ for name in openmpi mpich; do
     one_fails
     [ $ran -gt 1 ] || disk_is_full
     one_is_killed
+    generates $((ran == 1 ? 3 : 2))
+    benches $((ran == 1 ? 3 : 2))
     said=$(timeout 120 $mpirun -n $((ran == 1 ? 3 : 2)) ./examples/mpi_poisson 12 2>/dev/null)
     case $said in
     "$((ran == 1 ? 3 : 2)) processes, 1728 unknowns, 4 columns: converged"*) ;;

@@ -11,6 +11,7 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include "tools/launch/launcher.h"
 #include "spsolve.h"
 
 #include <stdbool.h>
@@ -40,7 +41,8 @@ typedef struct bench {
     sps_context *ctx;
     sps_place place;
     const char *device;           /* name of the device, for headings */
-    sps_csr *A;                   /* matrix on the host */
+    launch of;                    /* the processes that solve together */
+    sps_csr *A;                   /* matrix on the host: own rows */
     sps_csr *single;              /* A with values in single precision, or
                                      NULL */
     float *single_values;
@@ -63,7 +65,7 @@ typedef struct bench {
     double seconds;               /* seconds of sampling per measurement */
     bool cold;                    /* measure also with the caches flushed */
     bool once;                    /* one run of each, for a profiler */
-    double bandwidth;             /* bytes/s of a copy */
+    double bandwidth;             /* bytes/s of a copy, by all processes */
     sps_block *flush[2];          /* blocks that are copied to flush the
                                      caches */
 } bench;
@@ -82,6 +84,8 @@ sps_status bench_time(bench *b, bench_fn run, void *data, bench_times *t);
 /* Sets b->bandwidth and, if b->cold, allocates b->flush, which bench_close
  * frees. */
 sps_status bench_open(bench *b);
+/* Returns st, or EPEER if st is OK and another process has failed. */
+sps_status bench_agree(const bench *b, sps_status st);
 void bench_close(bench *b);
 
 /* Each of these functions prints its tables and counts in *wrong the results

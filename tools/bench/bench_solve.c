@@ -8,10 +8,12 @@
 #include "tools/bench/bench.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct solve {
     bench *b;
+    double rows, entries;         /* of all processes */
     const char *solver;
     int k;
     sps_block *B, *X;
@@ -37,10 +39,9 @@ static int passes(const solve *s)
 
 static double floor_seconds(const solve *s)
 {
-    const sps_csr *A = s->b->A;
-    double matrix = 12.0 * (double)A->nnz + 4.0 * (double)(A->nrow + 1);
+    double matrix = 12.0 * s->entries + 4.0 * (s->rows + 1);
 
-    return (matrix + 8.0 * (double)A->nrow * s->k * passes(s)) /
+    return (matrix + 8.0 * s->rows * s->k * passes(s)) /
            s->b->bandwidth;
 }
 
@@ -96,28 +97,34 @@ static sps_status run(solve *s, const char *when)
         st = sps_solver_create(A, NULL, s->k, &opt, &solver);
     if (st == SPS_OK)
         st = sps_context_sync(b->ctx);
+    st = bench_agree(b, st);
     s->setup = bench_now() - start;
     s->r.struct_size = sizeof s->r;
     if (st == SPS_OK)
         st = sps_solver_linear(solver, s->B, s->X, &s->r);
-    if (st == SPS_OK)
+    if (st == SPS_OK && b->of.rank == 0)
         print_row(s, when);
     sps_solver_destroy(&solver);
     sps_operator_destroy(&A);
     return st;
 }
 
-static sps_status one(bench *b, const char *name, int k, int *wrong)
+static sps_status one(const solve *system, const char *name, int k, int *wrong)
 {
     static const char *const when[] = {"first", "again"};
-    solve s = {.b = b, .solver = name, .k = k};
-    sps_status st = sps_block_create(b->ctx, b->A->nrow, k, &s.B);
+    bench *b = system->b;
+    solve s = *system;
+    sps_status st;
 
+    s.solver = name;
+    s.k = k;
+    st = sps_block_create(b->ctx, b->A->nrow, k, &s.B);
     if (st == SPS_OK)
-        st = sps_block_random(s.B, 1);
+        st = sps_block_random_rows(s.B, 1, b->A->first);
     for (int i = 0; i < 2 && st == SPS_OK; i++) {
         /* A new block is zero, so the initial guess is zero. */
         st = sps_block_create(b->ctx, b->A->nrow, k, &s.X);
+        st = bench_agree(b, st);
         if (st == SPS_OK)
             st = run(&s, when[i]);
         sps_block_destroy(&s.X);
@@ -127,25 +134,40 @@ static sps_status one(bench *b, const char *name, int k, int *wrong)
     return st;
 }
 
-sps_status bench_solves(bench *b, int *wrong)
+static void print_heading(const solve *s)
 {
-    char list[200], *name, *rest;
-    sps_status st = SPS_OK;
+    const bench *b = s->b;
+    char many[40] = "";
 
-    printf("\nsolve: %s, %lld rows, %lld nonzeros, %s, rtol %.0e; %s, copy "
+    if (b->of.size > 1)
+        snprintf(many, sizeof many, "%d processes, each ", b->of.size);
+    printf("\nsolve: %s, %.0f rows, %.0f nonzeros, %s, rtol %.0e; %s%s, copy "
            "%.1f GB/s\ntimes in seconds; ms: time of an iteration; floor: this "
            "time over that of its bytes\n\n"
            "| solver   |    k | run   | iter. | products |  set-up  |   loop   "
            "|  verify  |    ms    | floor  |  spmm   | precond |  gram   |  "
            "small  | resid.  | backw.  | ended with | kernel |\n"
            "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
-           "---|---|\n", b->title, (long long)b->A->nrow, (long long)b->A->nnz,
-           b->method.precond, b->method.rtol, b->device, b->bandwidth / 1e9);
+           "---|---|\n", b->title, s->rows, s->entries, b->method.precond,
+           b->method.rtol, many, b->device, b->bandwidth / 1e9);
+}
+
+sps_status bench_solves(bench *b, int *wrong)
+{
+    double sizes[2] = {(double)b->A->nrow, (double)b->A->nnz};
+    solve system = {.b = b};
+    char list[200], *name, *rest;
+    sps_status st = SPS_OK;
+
+    launch_sum(&b->of, sizes, 2, EXIT_FAILURE);
+    system.rows = sizes[0];
+    system.entries = sizes[1];
+    if (b->of.rank == 0) print_heading(&system);
     for (int i = 0; i < b->widths && st == SPS_OK; i++) {
         snprintf(list, sizeof list, "%s", b->method.solver);
         for (name = strtok_r(list, ",", &rest); name && st == SPS_OK;
              name = strtok_r(NULL, ",", &rest))
-            st = one(b, name, b->k[i], wrong);
+            st = one(&system, name, b->k[i], wrong);
     }
     return st;
 }

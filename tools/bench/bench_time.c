@@ -95,13 +95,22 @@ sps_status bench_time(bench *b, bench_fn run, void *data, bench_times *t)
     return b->cold ? time_cold(b, run, data, &t->cold) : SPS_OK;
 }
 
+sps_status bench_agree(const bench *b, sps_status st)
+{
+    double failed = st != SPS_OK;
+
+    launch_sum(&b->of, &failed, 1, EXIT_FAILURE);
+    return st == SPS_OK && failed > 0 ? SPS_EPEER : st;
+}
+
 sps_status bench_open(bench *b)
 {
     sps_status st = bench_copy(b, (size_t)512 << 20, &b->bandwidth);
 
+    launch_sum(&b->of, &b->bandwidth, 1, EXIT_FAILURE);
     for (int i = 0; i < 2 && b->cold && st == SPS_OK; i++)
         st = sps_block_create(b->ctx, FLUSH, 1, &b->flush[i]);
-    return st;
+    return bench_agree(b, st);
 }
 
 void bench_close(bench *b)

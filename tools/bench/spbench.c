@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spbench.c - measures kernels, block operations and whole solves on a
- * generated system or one from a file, and checks the results. */
+ * generated system or one from a file, and checks the results.  Started by
+ * mpirun, processes solve together, each with its own rows. */
 #include "tools/bench/bench.h"
 #include "tools/generator/gen.h"
 #include "tools/generator/words.h"
@@ -8,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 enum { WRONG = 1, USAGE = 2, INPUT = 3, MEMORY = 5, GPU = 6, OUTPUT = 7,
        BUG = 70 };
@@ -16,18 +20,32 @@ typedef struct job {
     bench b;
     gen_spec spec;
     bool generated, solve, blocks, cliff;
+    bool apart;                   /* processes of one launcher are separate
+                                     runs */
+    bool peer;                    /* failed because another process has */
     const char *op, *precision;   /* operation and precision of the only run, if
                                      there is no -run */
     const char *widths;
     const char *file, *command;
     sps_place place;
     int ordinal, threads;
+    sps_context_info info;        /* has the name of the device */
 } job;
+
+static char failure[700];         /* the first error of this process */
 
 static int fail(int code, const char *what, const char *detail)
 {
-    fprintf(stderr, "spbench: %s%s\n", what, detail);
+    if (!*failure)
+        snprintf(failure, sizeof failure, "%.500s%.190s", what, detail);
     return code;
+}
+
+/* Prints the error of this process if it is the one that tells it. */
+static void tell(int code, bool *tells)
+{
+    if (*failure && code && *tells) fprintf(stderr, "spbench: %s\n", failure);
+    *tells = false;
 }
 
 static void help(void)
@@ -66,6 +84,7 @@ static void help(void)
            "  -once           one run of each measurement, for a profiler\n"
            "  -device auto|cpu|cuda[:N]\n"
            "  -threads N      threads of the host\n"
+           "  -mpi none       processes started by mpirun are separate runs\n"
            "  -version -help\n\n"
            "floor%%: time for the bytes that must be moved (A with int32 "
            "columns, X and Y once)\nat the copy bandwidth of the same run, as "
@@ -179,6 +198,10 @@ static int value_option(job *j, const char *name, const char *value)
             return value ? (*texts[i].p = value, 2) : -1;
     if (!strcmp(name, "-run"))
         return value && read_run(b, value) ? 2 : -1;
+    if (!strcmp(name, "-mpi")) {
+        j->apart = value && !strcmp(value, "none");
+        return j->apart ? 2 : -1;
+    }
     if (!strcmp(name, "-device"))
         return value && device(value, j) ? 2 : -1;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -271,6 +294,48 @@ static int code_of(sps_status st)
     }
 }
 
+/* Keeps the text of a failure in the context; returns the exit code. */
+static int failed(job *j, sps_status st)
+{
+    const char *text = sps_context_error(j->b.ctx);
+
+    j->peer = st == SPS_EPEER;
+    return fail(code_of(st), *text ? text : sps_status_string(st), "");
+}
+
+static sps_status fill_all(job *j, const gen *g)
+{
+    sps_status st = sps_csr_create(j->b.ctx, g->rows, g->columns, g->nnz,
+                                   SPS_F64, &j->b.A);
+
+    if (st == SPS_OK)
+        gen_fill(g, j->b.A->rowptr, j->b.A->col, j->b.A->val);
+    return st;
+}
+
+/* Generates the own rows. */
+static sps_status fill_own(job *j, const gen *g)
+{
+    const launch *of = &j->b.of;
+    const int64_t first = gen_share(g, of->rank, of->size);
+    const int64_t count = gen_share(g, of->rank + 1, of->size) - first;
+    int64_t *rowptr = malloc((size_t)(count + 1) * sizeof *rowptr);
+    const int64_t nnz = rowptr ? gen_count_rows(g, first, count, rowptr) : 0;
+    int64_t *col = malloc((size_t)(nnz + 1) * sizeof *col);
+    double *val = malloc((size_t)(nnz + 1) * sizeof *val);
+    sps_status st = SPS_ENOMEM;
+
+    if (rowptr && col && val &&
+        gen_fill_rows(g, first, count, rowptr, col, val))
+        st = sps_csr_wrap_rows(j->b.ctx, first, count, g->rows, nnz, rowptr,
+                               col, val, SPS_F64, SPS_ADOPT, &j->b.A);
+    if (st == SPS_OK) return st;
+    free(rowptr);
+    free(col);
+    free(val);
+    return st;
+}
+
 static int generate(job *j)
 {
     char error[160];
@@ -280,16 +345,14 @@ static int generate(job *j)
     if (!gen_open(&j->spec, &g, error))
         return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
                     error, "");
-    st = sps_csr_create(j->b.ctx, g.rows, g.columns, g.nnz, SPS_F64, &j->b.A);
+    st = j->b.of.size > 1 ? fill_own(j, &g) : fill_all(j, &g);
     if (st == SPS_OK) {
-        gen_fill(&g, j->b.A->rowptr, j->b.A->col, j->b.A->val);
         j->b.A->props = SPS_SORTED;
         if (g.symmetric)
             j->b.A->props |= SPS_SYMMETRIC;
     }
     gen_close(&g);
-    return st == SPS_OK ? 0 : fail(code_of(st),
-                                   sps_context_error(j->b.ctx), "");
+    return st == SPS_OK ? 0 : failed(j, st);
 }
 
 /* Multiplies the values of a file by random factors in [3/4, 5/4), the same for
@@ -301,8 +364,9 @@ static void perturb(uint64_t seed, sps_csr *A)
 #pragma omp parallel for schedule(dynamic, 1024)
     for (int64_t i = 0; i < A->nrow; i++)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const int64_t c = A->col[p];
-            const int64_t low = i < c ? i : c, high = i < c ? c : i;
+            const int64_t r = A->first + i;
+            const int64_t c = A->global ? A->global[p] : A->col[p];
+            const int64_t low = r < c ? r : c, high = r < c ? c : r;
 
             val[p] *= 1 + gen_uniform(seed, (uint64_t)low << 32 |
                                       (uint64_t)high, 0) / 4;
@@ -316,12 +380,12 @@ static int open_system(job *j)
     if (j->generated)
         return generate(j);
     st = sps_csr_read(j->b.ctx, j->file, NULL, NULL, &j->b.A);
-    if (st == SPS_OK)
+    /* Processes have no other rows than those that the call above checks. */
+    if (st == SPS_OK && j->b.of.size < 2)
         st = sps_csr_check(j->b.ctx, j->b.A);
     if (st == SPS_OK && j->spec.perturb)
         perturb(j->spec.perturb_seed, j->b.A);
-    return st == SPS_OK ? 0 : fail(code_of(st),
-                                   sps_context_error(j->b.ctx), "");
+    return st == SPS_OK ? 0 : failed(j, st);
 }
 
 static int measure(job *j)
@@ -335,9 +399,7 @@ static int measure(job *j)
              : j->cliff ? bench_cliffs(&j->b, &wrong)
                         : bench_kernels(&j->b, &wrong);
     bench_close(&j->b);
-    if (st != SPS_OK)
-        return fail(code_of(st), *sps_context_error(j->b.ctx)
-                    ? sps_context_error(j->b.ctx) : sps_status_string(st), "");
+    if (st != SPS_OK) return failed(j, st);
     return wrong ? WRONG : 0;
 }
 
@@ -373,36 +435,66 @@ static int try_tsv(const char *name)
     return 0;
 }
 
-static int run(job *j)
+static int open_context(job *j)
 {
+    const bool many = j->b.of.size > 1;
     sps_context_options where;
-    sps_context_info info = {.struct_size = sizeof info};
     const char *why = "";
     sps_status st;
-    int code = 0;
 
     sps_context_options_default(&where);
-    where.place = j->place;
+    where.place = many && j->place == SPS_AUTO ? SPS_HOST : j->place;
     where.device = j->ordinal;
     where.threads = j->threads;
+#ifdef _OPENMP
+    if (many && !j->threads)
+        where.threads = launch_threads(omp_get_max_threads());
+#endif
+    where.comm = j->b.of.comm;
     /* If only kernels are measured, the vendor may use all of its
      * algorithms. */
     where.reproducible = j->solve || j->blocks;
     st = sps_context_create(&where, &j->b.ctx, &why);
-    if (st != SPS_OK)
+    if (st != SPS_OK) {
+        j->peer = st == SPS_EPEER;
         return fail(code_of(st), why, "");
-    sps_context_information(j->b.ctx, &info);
-    j->b.place = info.place;
-    j->b.device = info.device;
-    code = find_kernel(j);
-    if (!code)
-        code = try_tsv(j->b.tsv);
-    if (!code && !j->blocks)
-        code = open_system(j);
-    if (!code)
-        code = measure(j);
+    }
+    j->info.struct_size = sizeof j->info;
+    sps_context_information(j->b.ctx, &j->info);
+    j->b.place = j->info.place;
+    j->b.device = j->info.device;
+    return find_kernel(j);
+}
+
+/* The steps of a run, after each of which the processes agree. */
+static int run(job *j, bool *tells)
+{
+    static int (*const step[])(job *) = {open_context, open_system, measure};
+    int code = try_tsv(j->b.tsv);
+
+    if (j->b.of.size > 1 && (!j->solve || j->spec.kind == GEN_LEAST))
+        code = fail(USAGE, "several processes need -solve and a square matrix",
+                    "; -mpi none makes each process a separate run");
+    for (int i = 0; i < 3; i++) {
+        code = launch_agree(&j->b.of, code, j->peer, tells);
+        if (!code && !(j->blocks && step[i] == open_system)) code = step[i](j);
+    }
+    code = launch_agree(&j->b.of, code, j->peer, tells);
+    tell(code, tells);          /* mpirun ends the others when one has ended */
     sps_csr_destroy(j->b.ctx, &j->b.A);
     sps_context_destroy(&j->b.ctx);
+    return code;
+}
+
+static int run_together(job *j, bool *tells)
+{
+    int code;
+
+    if (!launch_open(&j->b.of, j->apart))
+        return fail(USAGE, sps_context_error(NULL),
+                    "; -mpi none makes each process a separate run");
+    code = run(j, tells);
+    launch_close(&j->b.of);
     return code;
 }
 
@@ -427,7 +519,7 @@ static void make_title(const job *j, int argc, char **argv, char title[200])
     }
 }
 
-static int serve(int argc, char **argv)
+static int serve(int argc, char **argv, bool *tells)
 {
     job j = {.b = {.method = {.solver = "block_cg,cg", .precond = "jacobi",
                               .rtol = 1e-8, .maxit = 20000},
@@ -445,17 +537,18 @@ static int serve(int argc, char **argv)
         return fail(USAGE, error, " (see spbench -help)");
     make_title(&j, argc, argv, title);
     j.b.title = title;
-    return run(&j);
+    return run_together(&j, tells);
 }
 
 int main(int argc, char **argv)
 {
+    bool tells = launch_rank() == 0;
     int code;
 
     argv = words_plain(&argc, argv);
-    if (!argv)
-        return fail(MEMORY, "out of memory", "");
-    code = serve(argc, argv);
+    code = argv ? serve(argc, argv, &tells)
+                : fail(MEMORY, "out of memory", "");
+    tell(code, &tells);
     free(argv);
     return code;
 }

@@ -7,34 +7,20 @@
  * has failed.  Each writes its part of X; only process 0 writes all else: the
  * reports, and the errors of all processes. */
 #include "tools/command/job.h"
+#include "tools/launch/launcher.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Environment variables by which Open MPI, and MPICH and other users of its
- * PMI, tell each process the number of processes and its own number. */
-static const char *const told_size[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE" };
-static const char *const told_rank[] = { "OMPI_COMM_WORLD_RANK", "PMI_RANK" };
-static const char *const told_local[] = { "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                          "MPI_LOCALNRANKS" };
-
-static int told(const char *const *names, int otherwise)
-{
-    for (int i = 0; i < 2; i++)
-        if (getenv(names[i])) return atoi(getenv(names[i]));
-    return otherwise;
-}
 
 bool processes_many(const cli_values *v)
 {
-    return told(told_size, 1) > 1 && !(v->mpi && strcmp(v->mpi, "none") == 0);
+    return launch_size() > 1 && !(v->mpi && strcmp(v->mpi, "none") == 0);
 }
 
 bool processes_first(const cli_values *v)
 {
-    return !processes_many(v) || told(told_rank, 0) == 0;
+    return !processes_many(v) || launch_rank() == 0;
 }
 
 /* -------------------------------------------------------------- agreement */
@@ -161,11 +147,11 @@ int processes_open(job *j)
 {
     const sps_status st = sps_comm_mpi(SPS_MPI_WORLD, &j->many.comm);
 
-    j->many.rank = told(told_rank, 0);
+    j->many.rank = launch_rank();
     if (st != SPS_OK)
         return job_fail(j, EXIT_USAGE, "usage", "started as one of %d "
                         "processes: %s; -mpi none makes each process a "
-                        "separate run", told(told_size, 1),
+                        "separate run", launch_size(),
                         sps_context_error(NULL));
     sps_comm_shape(j->many.comm, &j->many.rank, &j->many.size);
     if (j->many.rank > 0)
@@ -175,18 +161,6 @@ int processes_open(job *j)
     /* Files are read by a context on the host. */
     j->opt.place = SPS_HOST;
     return 0;
-}
-
-/* Returns the threads of this process: processes that may use the same cores
- * share them. */
-static int threads(const job *j)
-{
-    const int local = told(told_local, 1);
-    const int cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    const int share = local > 0 && cores > local ? cores / local : 1;
-
-    if (j->opt.threads > 0) return j->opt.threads;
-    return j->info.threads < share ? j->info.threads : share;
 }
 
 int processes_context(job *j)
@@ -199,7 +173,8 @@ int processes_context(job *j)
     sps_context_options_default(&co);
     co.place = j->many.place;
     co.device = j->opt.ordinal;
-    co.threads = threads(j);
+    co.threads = j->opt.threads > 0 ? j->opt.threads
+                                    : launch_threads(j->info.threads);
     co.seed = j->opt.seed;
     co.comm = j->many.comm;
     st = sps_context_create(&co, &ctx, &error);

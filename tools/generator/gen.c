@@ -381,15 +381,66 @@ int64_t gen_count(const gen *g, int64_t i)
     }
 }
 
-void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val)
+int64_t gen_count_rows(const gen *g, int64_t first, int64_t count,
+                       int64_t *rowptr)
 {
     rowptr[0] = 0;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < g->rows; i++)
-        rowptr[i + 1] = gen_count(g, i);
-    for (int64_t i = 0; i < g->rows; i++)
+    for (int64_t i = 0; i < count; i++)
+        rowptr[i + 1] = gen_count(g, first + i);
+    for (int64_t i = 0; i < count; i++)
         rowptr[i + 1] += rowptr[i];
+    return rowptr[count];
+}
+
+void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val)
+{
+    gen_count_rows(g, 0, g->rows, rowptr);
 #pragma omp parallel for schedule(dynamic, 1024)
     for (int64_t i = 0; i < g->rows; i++)
         gen_row(g, i, col + rowptr[i], val + rowptr[i]);
+}
+
+/* -------------------------------------------------- several processes */
+
+int64_t gen_share(const gen *g, int rank, int size)
+{
+    const int64_t unit = g->rows >= (int64_t)100 * size ? 6 : 1;
+    const double part = (double)rank / size;
+    int64_t low = 0, high = g->rows;
+
+    if (rank >= size) return g->rows;
+    if (!g->rowptr) return (int64_t)(part * (double)g->rows) / unit * unit;
+    while (low < high) {
+        const int64_t i = low + (high - low) / 2;
+
+        if ((double)(g->rowptr[i] + i) <
+            part * (double)(g->rowptr[g->rows] + g->rows))
+            low = i + 1;
+        else
+            high = i;
+    }
+    return low / unit * unit;
+}
+
+bool gen_fill_rows(const gen *g, int64_t first, int64_t count,
+                   const int64_t *rowptr, int64_t *col, double *val)
+{
+    bool failed = false;
+
+#pragma omp parallel reduction(||:failed)
+    {
+        int32_t *own = malloc(((size_t)g->widest + 1) * sizeof *own);
+
+        failed = !own;
+#pragma omp for schedule(dynamic, 1024)
+        for (int64_t i = 0; i < count; i++) {
+            if (!own) continue;
+            gen_row(g, first + i, own, val + rowptr[i]);
+            for (int64_t p = rowptr[i]; p < rowptr[i + 1]; p++)
+                col[p] = own[p - rowptr[i]];
+        }
+        free(own);
+    }
+    return !failed;
 }

@@ -119,6 +119,19 @@ int64_t gen_count(const gen *g, int64_t i);
 /* Fills the caller's arrays, which have rows + 1, nnz and nnz elements. */
 void gen_fill(const gen *g, int64_t *rowptr, int32_t *col, double *val);
 
+/* Rows that are divided among `size` processes: returns the first row of
+ * process `rank`, and the number of rows for rank = size.  Shares have about
+ * equal numbers of rows, of rmat of rows + entries; nodes of 2, 3 and 6
+ * unknowns are not divided where there are enough rows. */
+int64_t gen_share(const gen *g, int rank, int size);
+/* Writes rowptr[0 .. count] of rows first .. first+count-1, which begin at 0,
+ * and returns the number of their entries. */
+int64_t gen_count_rows(const gen *g, int64_t first, int64_t count,
+                       int64_t *rowptr);
+/* Writes the entries of these rows.  Returns false if there is no memory. */
+bool gen_fill_rows(const gen *g, int64_t first, int64_t count,
+                   const int64_t *rowptr, int64_t *col, double *val);
+
 /* For grids: return the number of nodes (or cells) and their coordinates, in
  * units of an element's edge along x; 0 for other kinds. */
 int64_t gen_nodes(const gen *g);

@@ -1,297 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mtxgen.c - writes generated matrices as Matrix Market files.
+/* mtxgen.c - the command mtxgen: writes generated matrices as Matrix Market
+ * files.
  *
  * In addition to the matrix of a grid, its mass matrix and the coordinates of
- * its nodes can be written, each to a file of its own.
- *
- * Rows are written in pieces of some thousand: threads convert pieces to text
- * (and compress them, each as a gzip member of its own, which the format
- * allows), and the pieces are written in order.  So memory does not grow with
- * the grid.  A file appears under its name only when it is complete
- * (lib/io/stream/replace.h). */
-#include "tools/generator/gen.h"
+ * its nodes can be written, each to a file of its own.  Started by mpirun,
+ * processes write each file together. */
+#include "tools/generator/mtxgen.h"
 #include "tools/generator/words.h"
-#include "io/number/number.h"
-#include "io/stream/replace.h"
-#include "spsolve.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
 
-enum { USAGE = 2, MEMORY = 5, OUTPUT = 7 };
-enum { PIECE = 4096, PER_THREAD = 4 };   /* rows of a piece; pieces that are in
-                                            memory for each thread */
+static char failure[400];        /* the first error of this process */
 
-typedef struct job {
-    gen_spec spec;
-    const char *out;             /* NULL: standard output */
-    const char *mass, *coords;   /* NULL if not requested */
-    bool consistent;             /* whether the mass matrix is the consistent
-                                    one */
-    bool coordinates;            /* out is for coordinates, not for a matrix */
-    const char *command;
-    int threads;
-    bool quiet;
-} job;
-
-typedef struct piece {
-    char *text, *packed;
-    size_t length, room, packed_length, packed_room;
-    bool failed;
-} piece;
-
-static bool gzipped(const job *j)
+int mtxgen_fail(int code, const char *what, const char *detail)
 {
-    const size_t n = j->out ? strlen(j->out) : 0;
-
-    return n > 3 && !strcmp(j->out + n - 3, ".gz");
-}
-
-static int fail(int code, const char *what, const char *detail)
-{
-    fprintf(stderr, "mtxgen: %s%s\n", what, detail);
+    if (!*failure)
+        snprintf(failure, sizeof failure, "%.200s%.190s", what, detail);
     return code;
-}
-
-/* ----------------------------------------------------------------- pieces */
-
-static bool reserve(char **p, size_t *room, size_t need)
-{
-    char *more;
-
-    if (need <= *room)
-        return true;
-    need += need / 2;
-    more = realloc(*p, need);
-    if (!more)
-        return false;
-    *p = more;
-    *room = need;
-    return true;
-}
-
-/* Writes lines "i j v" of rows first .. end-1, the lower triangle if
- * symmetric. */
-static bool write_rows(const gen *g, int64_t first, int64_t end, int32_t *col,
-                       double *val, piece *to)
-{
-    const size_t line = 2 * 11 + SPSI_NUMBER_WIDTH + 1;
-    char number[SPSI_NUMBER_WIDTH];
-
-    to->length = 0;
-    for (int64_t i = first; i < end; i++) {
-        const int64_t count = gen_row(g, i, col, val);
-        const int width = spsi_number_print_integer(i + 1, number);
-        char *p;
-
-        if (!reserve(&to->text, &to->room, to->length + (size_t)count * line))
-            return false;
-        p = to->text + to->length;
-        for (int64_t q = 0; q < count; q++) {
-            if (g->symmetric && col[q] > i)
-                break;
-            memcpy(p, number, (size_t)width);
-            p += width;
-            *p++ = ' ';
-            p += spsi_number_print_integer((int64_t)col[q] + 1, p);
-            *p++ = ' ';
-            p += spsi_number_print(val[q], p);
-            *p++ = '\n';
-        }
-        to->length = (size_t)(p - to->text);
-    }
-    return true;
-}
-
-/* Writes numbers first .. end-1 of the sequence of all x coordinates, all y and
- * all z: array files are column-major. */
-static bool write_coordinates(const gen *g, int64_t first, int64_t end,
-                              piece *to)
-{
-    const int64_t nodes = gen_nodes(g);
-    char *p;
-
-    to->length = 0;
-    if (!reserve(&to->text, &to->room,
-                 (size_t)(end - first) * (SPSI_NUMBER_WIDTH + 1)))
-        return false;
-    p = to->text;
-    for (int64_t i = first; i < end; i++) {
-        p += spsi_number_print(gen_coordinate(g, i % nodes, (int)(i / nodes)),
-                               p);
-        *p++ = '\n';
-    }
-    to->length = (size_t)(p - to->text);
-    return true;
-}
-
-/* Compresses the text into `packed`, a complete gzip member. */
-static bool pack(piece *to)
-{
-    z_stream z = {0};
-    bool good;
-
-    if (deflateInit2(&z, 3, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY))
-        return false;
-    good = reserve(&to->packed, &to->packed_room,
-                   deflateBound(&z, (uLong)to->length));
-    if (good) {
-        z.next_in = (Bytef *)to->text;
-        z.avail_in = (uInt)to->length;
-        z.next_out = (Bytef *)to->packed;
-        z.avail_out = (uInt)to->packed_room;
-        good = deflate(&z, Z_FINISH) == Z_STREAM_END;
-        to->packed_length = z.total_out;
-    }
-    deflateEnd(&z);
-    return good;
-}
-
-static bool put(FILE *f, const piece *p, bool gzip)
-{
-    size_t length = gzip ? p->packed_length : p->length;
-
-    return fwrite(gzip ? p->packed : p->text, 1, length, f) == length;
-}
-
-static bool put_head(const gen *g, const job *j, FILE *f, piece *p)
-{
-    int64_t stored = g->symmetric ? (g->nnz + g->diagonal) / 2 : g->nnz;
-    size_t need = strlen(j->command) + 256;
-
-    if (!reserve(&p->text, &p->room, need))
-        return false;
-    if (j->coordinates)
-        p->length = (size_t)snprintf(
-            p->text, need,
-            "%%%%MatrixMarket matrix array real general\n%% %s\n%lld 3\n",
-            j->command, (long long)gen_nodes(g));
-    else
-        p->length = (size_t)snprintf(
-            p->text, need, "%%%%MatrixMarket matrix coordinate real %s\n"
-            "%% %s\n%lld %lld %lld\n", g->symmetric ? "symmetric" : "general",
-            j->command, (long long)g->rows, (long long)g->columns,
-            (long long)stored);
-    return (!gzipped(j) || pack(p)) && put(f, p, gzipped(j));
-}
-
-static void drop(piece *pieces, int count)
-{
-    for (int i = 0; pieces && i < count; i++) {
-        free(pieces[i].text);
-        free(pieces[i].packed);
-    }
-    free(pieces);
-}
-
-/* Returns the number of rows, or of coordinates, from which the lines of the
- * body are made. */
-static int64_t length(const gen *g, const job *j)
-{
-    return j->coordinates ? 3 * gen_nodes(g) : g->rows;
-}
-
-/* Fills up to `count` pieces from row `first` on, in parallel. */
-static void fill_round(const gen *g, const job *j, int64_t first, int count,
-                       piece *pieces)
-{
-#pragma omp parallel num_threads(j->threads)
-    {
-        size_t widest = (size_t)g->widest + 1;
-        int32_t *col = malloc(widest * sizeof *col);
-        double *val = malloc(widest * sizeof *val);
-
-#pragma omp for schedule(dynamic, 1)
-        for (int i = 0; i < count; i++) {
-            int64_t from = first + (int64_t)i * PIECE, to = from + PIECE;
-
-            to = to < length(g, j) ? to : length(g, j);
-            pieces[i].failed = !col || !val ||
-                !(j->coordinates
-                      ? write_coordinates(g, from, to, &pieces[i])
-                      : write_rows(g, from, to, col, val, &pieces[i])) ||
-                (gzipped(j) && !pack(&pieces[i]));
-        }
-        free(col);
-        free(val);
-    }
-}
-
-/* Writes the header and all lines; returns 0 or an exit code. */
-static int write_lines(const gen *g, const job *j, FILE *f)
-{
-    int count = PER_THREAD * j->threads, code = 0;
-    piece *pieces = calloc((size_t)count, sizeof *pieces);
-
-    if (!pieces)
-        return fail(MEMORY, "out of memory", "");
-    if (!put_head(g, j, f, pieces))
-        code = OUTPUT;
-    for (int64_t first = 0; first < length(g, j) && !code;
-         first += (int64_t)count * PIECE) {
-        int64_t left = (length(g, j) - first + PIECE - 1) / PIECE;
-        int now = left < count ? (int)left : count;
-
-        fill_round(g, j, first, now, pieces);
-        for (int i = 0; i < now && !code; i++)
-            if (pieces[i].failed)
-                code = fail(MEMORY, "out of memory", "");
-            else if (!put(f, &pieces[i], gzipped(j)))
-                code = OUTPUT;
-    }
-    if (!code && fflush(f))
-        code = OUTPUT;
-    drop(pieces, count);
-    return code;
-}
-
-/* --------------------------------------------------------------- the file */
-
-static int cannot_write(const char *name)
-{
-    fprintf(stderr, "mtxgen: %s cannot be written: %s\n", name,
-            strerror(errno));
-    return OUTPUT;
-}
-
-/* Writes to the opened file and gives it its final name. */
-static int write_replacing(const gen *g, const job *j, spsi_replace *r)
-{
-    int fd = dup(r->fd), code = OUTPUT;
-    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
-
-    if (f) {
-        code = write_lines(g, j, f);
-        if (code == OUTPUT) cannot_write(j->out);
-        if (fclose(f) && !code) code = cannot_write(j->out);
-    } else {
-        cannot_write(j->out);
-        if (fd >= 0) close(fd);
-    }
-    if (code) spsi_replace_abandon(r);
-    else if (!spsi_replace_close(r)) code = cannot_write(j->out);
-    return code;
-}
-
-static int write_file(const gen *g, const job *j)
-{
-    spsi_replace r;
-    int code;
-
-    if (!j->out) {
-        code = write_lines(g, j, stdout);
-        return code == OUTPUT ? cannot_write("standard output") : code;
-    }
-    if (!spsi_replace_open(&r, j->out, NULL, NULL))
-        return cannot_write(j->out);
-    return write_replacing(g, j, &r);
 }
 
 /* ----------------------------------------------------------- command line */
@@ -308,6 +38,7 @@ static void help(void)
            "  -coords FILE    write the coordinates of the nodes to FILE, an\n"
            "                  array of three columns\n"
            "  -threads N      number of threads (all cores)\n"
+           "  -mpi none       processes started by mpirun are separate runs\n"
            "  -quiet          print no line about what was written\n"
            "  -version -help\n\n"
            "Exit codes: 0 written, 2 wrong usage, 5 out of memory, 7 the\n"
@@ -315,13 +46,14 @@ static void help(void)
            "  mtxgen poisson7 100 -perturb 1 -o p100.mtx\n"
            "  mtxgen elasticity 40 -o beam.mtx.gz -mass mass.mtx.gz\n"
            "  mtxgen leastsquares 100000 2000 -cond 1e4 -o tall.mtx\n"
+           "  mpirun -n 8 mtxgen poisson7 500 -o p500.mtx\n"
            "  mtxgen rmat 16 8 -laplacian | spsolve -A - -nrhs 4\n",
            gen_help());
 }
 
 /* Reads an option of mtxgen itself, at argv[0].  Returns the number of words
  * read, 0 if it is unknown, -1 if it is invalid. */
-static int own_option(job *j, int argc, char **argv, char error[160])
+static int own_option(mtxgen_job *j, int argc, char **argv, char error[160])
 {
     const char **to;
 
@@ -332,10 +64,16 @@ static int own_option(job *j, int argc, char **argv, char error[160])
     to = !strcmp(argv[0], "-o")        ? &j->out
          : !strcmp(argv[0], "-mass")   ? &j->mass
          : !strcmp(argv[0], "-coords") ? &j->coords : NULL;
-    if (!to && strcmp(argv[0], "-threads"))
+    if (!to && strcmp(argv[0], "-threads") && strcmp(argv[0], "-mpi"))
         return 0;
     if (argc < 2) {
         snprintf(error, 160, "%s needs a value", argv[0]);
+        return -1;
+    }
+    if (!strcmp(argv[0], "-mpi")) {
+        j->apart = !strcmp(argv[1], "none");
+        if (j->apart) return 2;
+        snprintf(error, 160, "-mpi must be none, not %.60s", argv[1]);
         return -1;
     }
     if (to)
@@ -354,7 +92,7 @@ static bool same(const char *a, const char *b)
 }
 
 /* Checks combinations of arguments. */
-static int check_words(const job *j, char error[160])
+static int check_words(const mtxgen_job *j, char error[160])
 {
     const bool grid = gen_is_grid(&j->spec);
 
@@ -374,7 +112,7 @@ static int check_words(const job *j, char error[160])
 
 /* Reads the command line into the job; returns 0, or -1 with a text in
  * error. */
-static int read_words(job *j, int argc, char **argv, char error[160])
+static int read_words(mtxgen_job *j, int argc, char **argv, char error[160])
 {
     bool kind = false;
 
@@ -424,49 +162,86 @@ static char *join(int argc, char **argv)
     return text;
 }
 
-/* Writes one file. */
-static int run(const job *j)
+/* Prints the error of this process if it is the one that tells it. */
+static void tell(int code, bool *tells)
+{
+    if (code && *tells) fprintf(stderr, "mtxgen: %s\n", failure);
+    *tells = false;
+}
+
+static void print_sizes(const gen *g, const mtxgen_job *j)
+{
+    if (j->quiet || j->of.rank > 0) return;
+    if (j->coordinates)
+        fprintf(stderr, "mtxgen: %s: coordinates of %lld nodes\n", j->out,
+                (long long)gen_nodes(g));
+    else
+        fprintf(stderr, "mtxgen: %s: %lld rows, %lld nonzeros%s\n",
+                j->out ? j->out : "standard output", (long long)g->rows,
+                (long long)g->nnz, g->symmetric ? ", symmetric" : "");
+}
+
+/* Writes one file.  Returns 0, or the exit code of all processes; *tells: this
+ * one prints the error. */
+static int run(const mtxgen_job *j, bool *tells)
 {
     char error[160] = "";
     gen g;
-    int code;
+    int code = 0;
 
     if (!gen_open(&j->spec, &g, error))
-        return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
-                    error, "");
-    code = write_file(&g, j);
-    if (!code && !j->quiet && j->coordinates)
-        fprintf(stderr, "mtxgen: %s: coordinates of %lld nodes\n", j->out,
-                (long long)gen_nodes(&g));
-    else if (!code && !j->quiet)
-        fprintf(stderr, "mtxgen: %s: %lld rows, %lld nonzeros%s\n",
-                j->out ? j->out : "standard output", (long long)g.rows,
-                (long long)g.nnz, g.symmetric ? ", symmetric" : "");
+        code = mtxgen_fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
+                           error, "");
+    code = launch_agree(&j->of, code, false, tells);
+    if (!code)
+        code = launch_agree(&j->of, mtxgen_write(&g, j), false, tells);
+    if (!code) print_sizes(&g, j);
     gen_close(&g);
     return code;
 }
 
 /* Writes the matrix, the mass matrix and the coordinates, each to its own
  * file. */
-static int run_all(const job *j)
+static int run_all(const mtxgen_job *j, bool *tells)
 {
-    job mass = *j, coords = *j;
-    int code = run(j);
+    mtxgen_job mass = *j, coords = *j;
+    int code = run(j, tells);
 
     mass.out = j->mass;
     mass.spec.mass = j->consistent ? GEN_CONSISTENT : GEN_LUMPED;
     if (!code && j->mass)
-        code = run(&mass);
+        code = run(&mass, tells);
     coords.out = j->coords;
     coords.coordinates = true;
     if (!code && j->coords)
-        code = run(&coords);
+        code = run(&coords, tells);
     return code;
 }
 
-static int serve(int argc, char **argv)
+/* Joins the processes, and writes the files. */
+static int run_together(mtxgen_job *j, bool *tells)
 {
-    job j = {.threads = 1};
+    int code;
+
+    if (!launch_open(&j->of, j->apart))
+        return mtxgen_fail(USAGE, sps_context_error(NULL),
+                           "; -mpi none makes each process a separate run");
+    *tells = true;
+#ifdef _OPENMP
+    if (j->threads == 0) j->threads = j->of.size > 1
+                                    ? launch_threads(omp_get_max_threads())
+                                    : omp_get_max_threads();
+#endif
+    if (j->threads == 0) j->threads = 1;
+    code = run_all(j, tells);
+    tell(code, tells);      /* mpirun ends the others when one has ended */
+    launch_close(&j->of);
+    return code;
+}
+
+static int serve(int argc, char **argv, bool *tells)
+{
+    mtxgen_job j = {.quiet = false};
     char error[160] = "", *command;
     int code;
 
@@ -477,29 +252,27 @@ static int serve(int argc, char **argv)
             return printf("mtxgen %d.%d.%d\n", SPS_VERSION_MAJOR,
                           SPS_VERSION_MINOR, SPS_VERSION_PATCH), 0;
     }
-#ifdef _OPENMP
-    j.threads = omp_get_max_threads();
-#endif
     gen_default(&j.spec);
     if (read_words(&j, argc, argv, error))
-        return fail(USAGE, error, " (see mtxgen -help)");
+        return mtxgen_fail(USAGE, error, " (see mtxgen -help)");
     command = join(argc, argv);
     if (!command)
-        return fail(MEMORY, "out of memory", "");
+        return mtxgen_fail(MEMORY, "out of memory", "");
     j.command = command;
-    code = run_all(&j);
+    code = run_together(&j, tells);
     free(command);
     return code;
 }
 
 int main(int argc, char **argv)
 {
+    bool tells = launch_rank() == 0;
     int code;
 
     argv = words_plain(&argc, argv);
-    if (!argv)
-        return fail(MEMORY, "out of memory", "");
-    code = serve(argc, argv);
+    code = argv ? serve(argc, argv, &tells)
+                : mtxgen_fail(MEMORY, "out of memory", "");
+    tell(code, &tells);
     free(argv);
     return code;
 }

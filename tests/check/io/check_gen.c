@@ -510,6 +510,51 @@ START_TEST(philox_gives_the_known_answers)
 }
 END_TEST
 
+/* The shares of several processes are the rows, in order. */
+static void divide(const char *line, int size, int64_t most)
+{
+    whole w = make(line);
+    int64_t at = 0, heaviest = 0;
+
+    for (int r = 0; r < size; r++) {
+        const int64_t first = gen_share(&w.g, r, size);
+        const int64_t count = gen_share(&w.g, r + 1, size) - first;
+        int64_t *rowptr = malloc((size_t)(count + 1) * sizeof *rowptr), nnz;
+        int64_t *col = malloc((size_t)(w.g.nnz + 1) * sizeof *col);
+        double *val = malloc((size_t)(w.g.nnz + 1) * sizeof *val);
+
+        ck_assert(rowptr && col && val);
+        ck_assert_int_eq(first, at);
+        ck_assert_int_ge(count, 0);
+        nnz = gen_count_rows(&w.g, first, count, rowptr);
+        ck_assert(gen_fill_rows(&w.g, first, count, rowptr, col, val));
+        ck_assert_int_eq(nnz, w.rowptr[first + count] - w.rowptr[first]);
+        for (int64_t p = 0; p < nnz; p++) {
+            ck_assert_int_eq(col[p], w.col[w.rowptr[first] + p]);
+            ck_assert(val[p] == w.val[w.rowptr[first] + p]);
+        }
+        heaviest = nnz > heaviest ? nnz : heaviest;
+        at += count;
+        free(rowptr);
+        free(col);
+        free(val);
+    }
+    ck_assert_int_eq(at, w.g.rows);
+    ck_assert_int_le(heaviest, most);
+    drop(&w);
+}
+
+START_TEST(shares_are_the_rows)
+{
+    divide("poisson7 9 -perturb 1", 1, 5000);
+    divide("poisson7 9 -perturb 1", 7, 800);
+    divide("elasticity 5 4 3 -perturb 1", 64, 400);
+    divide("convection 2", 8, 4);
+    /* The first rows of rmat have most of the entries. */
+    divide("rmat 10 8 -perturb 1", 3, 5000);
+}
+END_TEST
+
 /* The file that mtxgen writes holds exactly the values of gen_fill. */
 static void written_and_read(const char *line, const char *suffix)
 {
@@ -571,6 +616,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_grid_is_shifted_by_its_mass),
     RUNNER_TEST(philox_gives_the_known_answers),
     RUNNER_TEST(least_squares_have_the_singular_values_named),
+    RUNNER_TEST(shares_are_the_rows),
     RUNNER_TEST(files_hold_the_same_bits),
 };
 RUNNER_MAIN("generators", tests)
