@@ -69,6 +69,10 @@ class System:
             self._n = self._ncol = size_of(A, n)
         else:
             raise TypeError(self._refusal(A))
+        is_complex = self._matrix is not None and self._matrix.is_complex
+        half = 2 if is_complex else 1
+        self._dtype = COMPLEX if is_complex else DOUBLE
+        self._shape = self._n // half, self._ncol // half
 
     @staticmethod
     def _refusal(A: Any, wanted: str = "a sparse matrix of SciPy, a "
@@ -120,14 +124,12 @@ class System:
     @property
     def shape(self) -> Any:
         """Rows and columns of A."""
-        half = 2 if self.dtype == np.complex128 else 1
-        return self._n // half, self._ncol // half
+        return self._shape
 
     @property
     def dtype(self) -> np.dtype:
         """float64 or complex128."""
-        is_complex = self._matrix is not None and self._matrix.is_complex
-        return COMPLEX if is_complex else DOUBLE
+        return self._dtype
 
     @property
     def information(self) -> Dict[str, Any]:
