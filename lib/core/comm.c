@@ -543,6 +543,12 @@ double spsi_agreed_now(const sps_context *ctx)
     return spsi_comm_many(ctx) ? ctx->opt.comm->now : spsi_now();
 }
 
+void spsi_comm_pass(sps_context *ctx, double seconds)
+{
+    if (spsi_comm_many(ctx) && ctx->opt.comm->now < seconds)
+        ctx->opt.comm->now = seconds;
+}
+
 bool spsi_agreed_cancel(const sps_context *ctx)
 {
     return spsi_comm_many(ctx) ? ctx->opt.comm->cancelled

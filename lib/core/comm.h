@@ -84,7 +84,8 @@ sps_status spsi_comm_begin(sps_context *ctx);
 sps_status spsi_comm_end(sps_context *ctx, sps_status st);
 /* Begins work that concerns the rows of this process only.  Until
  * spsi_comm_back, which gets the pointer returned here, nothing is sent, and
- * sums are those of this process. */
+ * sums are those of this process, as are the clock and the flag of sps_cancel:
+ * spsi_rejoin (deadline.h) agrees on what they have caused. */
 sps_comm *spsi_comm_apart(sps_context *ctx);
 void spsi_comm_back(sps_context *ctx, sps_comm *of);
 /* To be called when a callback of the caller has failed with st.  Within a
@@ -96,6 +97,9 @@ sps_status spsi_comm_defer(sps_context *ctx, sps_status st);
 /* Returns the time in seconds: that of process 0 at the last sum, or, with a
  * single process, the current time. */
 double spsi_agreed_now(const sps_context *ctx);
+/* Sets that time to `seconds` if it is earlier: all processes know that it has
+ * come for one of them. */
+void spsi_comm_pass(sps_context *ctx, double seconds);
 /* Returns whether sps_cancel was called on some process. */
 bool spsi_agreed_cancel(const sps_context *ctx);
 /* Calls the caller's monitor, unless it is NULL.  Returns false if the monitor

@@ -39,6 +39,24 @@ sps_status spsi_check_deadline(sps_context *ctx, const char *what)
     return SPS_OK;
 }
 
+sps_status spsi_rejoin(sps_context *ctx, sps_comm *of, sps_status st)
+{
+    const bool apart = of && !ctx->opt.comm;
+    const bool gave_up = st == SPS_EUNFIT && spsi_expired(ctx);
+    double some = gave_up;
+    sps_status sum;
+
+    spsi_comm_back(ctx, of);
+    /* Of another failure the others learn by the end of the call. */
+    if (!apart || (st != SPS_OK && !gave_up)) return st;
+    sum = spsi_reduce(ctx, &some, 1);
+    if (sum != SPS_OK || some == 0) return sum;
+    if (!spsi_agreed_cancel(ctx)) spsi_comm_pass(ctx, ctx->deadline);
+    if (gave_up) return st;
+    return spsi_fail(ctx, SPS_EUNFIT, "a process was interrupted, or not "
+                     "finished within the time limit");
+}
+
 /* A range of the items, starting at `first`, that is run by itself. */
 typedef struct piece {
     spsi_team_fn *fn;

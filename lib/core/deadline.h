@@ -26,6 +26,12 @@ bool spsi_expired(const sps_context *ctx);
  * error text. */
 sps_status spsi_check_deadline(sps_context *ctx, const char *what);
 
+/* Ends work that spsi_comm_apart has begun, as spsi_comm_back does, with the
+ * status `st` so far.  A process that was interrupted or out of time, by its
+ * own flag and clock, may be the only one: then all get EUNFIT, and
+ * spsi_expired is true on all.  To be called before the deadline is reset. */
+sps_status spsi_rejoin(sps_context *ctx, sps_comm *of, sps_status st);
+
 /* Runs fn for items 0 .. count-1 by several calls of spsi_team_run, each of
  * about 0.1 s on one core by the estimate `ns`, with spsi_check_deadline after
  * each.  If that returns SPS_EUNFIT, the remaining items are not done. */

@@ -47,12 +47,12 @@ static sps_comm *apart(const sps_precond *M)
 /* Builds M, or, if opt is NULL, updates it, within M->seconds. */
 static sps_status within_limit(sps_precond *M, const sps_options *opt)
 {
-    sps_comm *of = apart(M);
     const double before = spsi_deadline_begin(M->ctx, M->seconds);
-    const sps_status st = opt ? M->type->build(M, opt) : M->type->update(M);
+    sps_comm *of = apart(M);
+    sps_status st = opt ? M->type->build(M, opt) : M->type->update(M);
 
+    st = spsi_rejoin(M->ctx, of, st);
     spsi_deadline_end(M->ctx, before);
-    spsi_comm_back(M->ctx, of);
     return st;
 }
 

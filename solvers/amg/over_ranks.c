@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/deadline.h"
 #include "driver/lanczos.h"
 
 #define MARGIN 1.1            /* factor on the estimate of the largest
@@ -130,7 +131,7 @@ static sps_status open_below(over_ranks *w, const sps_options *opt)
     }
     of = spsi_comm_apart(ctx);
     st = build_below(w, opt, rows, w->span.coarse, &spsi_precond_amg);
-    spsi_comm_back(ctx, of);
+    st = spsi_rejoin(ctx, of, st);
 fail:
     return st;
 }
@@ -143,8 +144,7 @@ static sps_status refresh_below(over_ranks *w)
     sps_status st = sps_operator_set_values(w->coarse, C->val, SPS_HOST);
 
     if (st == SPS_OK) st = w->below->type->update(w->below);
-    spsi_comm_back(ctx, of);
-    return st;
+    return spsi_rejoin(ctx, of, st);
 }
 
 /* ------------------------------------------------------------- the smoother */

@@ -15,7 +15,10 @@
 
 #include "tests/support/runner.h"
 
-enum { CREW = 16, CREW_LONGEST = 4096, CREW_PATIENCE = 30 };
+#ifndef CREW_MOST
+#define CREW_MOST 16
+#endif
+enum { CREW = CREW_MOST, CREW_LONGEST = 4096, CREW_PATIENCE = 30 };
 
 typedef struct crew_letter {
     struct crew_letter *next;
@@ -52,6 +55,9 @@ typedef struct crew_member {
     sps_status st;                     /* for the task */
     char error[512];
 } crew_member;
+
+/* Called by each rank before it sums, sends or receives, or NULL: delays it. */
+static void (*crew_pace)(crew_member *m);
 
 /* With the lock held; false: too late. */
 static bool crew_wait(crew *c, pthread_cond_t *news, struct timespec until)
@@ -98,6 +104,7 @@ static int crew_sum(double *values, int count, void *data)
     crew *c = m->all;
     const int half = m->sums++ % 2;
 
+    if (crew_pace) crew_pace(m);
     if (count > CREW_LONGEST) return 98;
     c->count[half][m->rank] = count;
     memcpy(crew_values[half][m->rank], values, (size_t)count * sizeof *values);
@@ -132,6 +139,7 @@ static int crew_start(const sps_message *send, int sends,
     crew_member *m = data;
     int code = 0;
 
+    if (crew_pace) crew_pace(m);
     pthread_mutex_lock(&m->all->lock);
     for (int i = 0; i < sends && !code; i++)
         code = crew_post(m->all, m->rank, &send[i]);
@@ -164,6 +172,7 @@ static int crew_finish(void *data)
     crew_member *m = data;
     int code = 0;
 
+    if (crew_pace) crew_pace(m);
     pthread_mutex_lock(&m->all->lock);
     for (int i = 0; i < m->letters && !code; i++)
         code = crew_receive(m->all, m->rank, &m->expected[i]);
