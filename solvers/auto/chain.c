@@ -38,7 +38,7 @@ enum { FACTOR_RESTART = 10 };
 
 static double spent(const sps_chain *l)
 {
-    return spsi_agreed_now(l->ctx) - l->started;
+    return spsi_agreed_now(l->ctx) - l->solve.started;
 }
 
 static bool time_over(const sps_chain *l)
@@ -86,8 +86,10 @@ static bool same_precond(const sps_chain *l, int at)
  * no factors. */
 static double worth(const sps_chain *l, int at)
 {
+    const sps_chain_factors *f = &l->factors;
+
     return strcmp(l->step[at].precond, "factor") ? 0
-                                                 : l->worth[at >= l->early];
+                                                 : f->worth[at >= f->early];
 }
 
 static bool has_factors(const sps_chain *l, int at)
@@ -115,7 +117,8 @@ static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
     const char *fallback = spsi_chain_method(l, at);
     sps_status st;
 
-    l->A->cache->worth = l->step[at].complete ? fmax(l->complete, 1e-9) : 0;
+    l->A->cache->worth = l->step[at].complete
+                             ? fmax(l->factors.complete, 1e-9) : 0;
     st = spsi_chain_direct(a, fallback, s_p);
     l->A->cache->worth = 0;
     if (st == SPS_OK && l->step[at].complete)
@@ -124,7 +127,7 @@ static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
                   "other methods; %s is the fallback", fallback);
     if (st == SPS_OK && worth(l, at) > 0)
         spsi_note(l->ctx, "auto: direct, factors and refinement, since %s; %s "
-                  "is the fallback", at < l->early
+                  "is the fallback", at < l->factors.early
                   ? "their time is predicted to be less than that of iterations"
                   : "cheaper methods did not converge", fallback);
     return st;
@@ -159,7 +162,7 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
         if (st != SPS_OK) return st;
     }
     if (has_factors(l, at)) return make_direct(l, at, &a, s_p);
-    l->A->cache->worth = at == l->deep ? l->deep_worth : 0;
+    l->A->cache->worth = at == l->factors.deep ? l->factors.deep_worth : 0;
     st = strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver, s_p)
                                       : spsi_auto_conjugate(&a, s_p);
     l->A->cache->worth = 0;
@@ -171,8 +174,10 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
  * had them. */
 static bool hopeless(const sps_chain *l, int at)
 {
-    return worth(l, at) > 0 && (worth(l, at) <= l->refused || l->completed ||
-                                l->unfit || (l->factored && at >= l->early));
+    const sps_chain_factors *f = &l->factors;
+
+    return worth(l, at) > 0 && (worth(l, at) <= f->refused || f->completed ||
+                                f->unfit || (f->factored && at >= f->early));
 }
 
 /* Makes s the current solver.  If s uses the preconditioner of the previous
@@ -186,8 +191,8 @@ static void take_solver(sps_chain *l, int at, sps_linear *s)
     spsi_linear_destroy(&l->now);
     l->now = s;
     l->at = at;
-    l->factored = l->factored || worth(l, at) > 0;
-    l->completed = l->completed || l->step[at].complete;
+    l->factors.factored = l->factors.factored || worth(l, at) > 0;
+    l->factors.completed = l->factors.completed || l->step[at].complete;
 }
 
 /* The note omits the number of free bytes that the error text contains: a text
@@ -296,8 +301,8 @@ static sps_status reuse_last_good(sps_chain *l)
  * iteration * log(first / rtol) / log(first / best). */
 static double predicted(const sps_chain *l, int iteration)
 {
-    const double gain = log(l->first / l->best);
-    const double want = log(l->first / fmax(l->opt.rtol, DBL_MIN));
+    const double gain = log(l->pace.first / l->pace.best);
+    const double want = log(l->pace.first / fmax(l->opt.rtol, DBL_MIN));
 
     return gain > 0 ? iteration * want / gain : INFINITY;
 }
@@ -306,7 +311,7 @@ static double predicted(const sps_chain *l, int iteration)
  * converge within half of the time that remains. */
 static bool ends_in_time(const sps_chain *l, int iteration)
 {
-    const double each = (spsi_agreed_now(l->ctx) - l->begun) / iteration;
+    const double each = (spsi_agreed_now(l->ctx) - l->pace.begun) / iteration;
 
     return each * (predicted(l, iteration) - iteration) <
            0.5 * (l->opt.max_seconds - spent(l));
@@ -315,13 +320,15 @@ static bool ends_in_time(const sps_chain *l, int iteration)
 static bool too_slow(sps_chain *l, const sps_progress *p)
 {
     const sps_step *step = &l->step[l->at];
+    sps_chain_pace *pace = &l->pace;
     const int degree = l->now->M ? l->now->M->products + 1 : 1;
     const int every = step->grace < 10 ? step->grace : 10;
 
-    if (p->iteration == 0) l->first = l->best = p->worst;
-    if (p->worst < l->best) l->best = p->worst;
-    if (!l->may_abandon || !step->patience || p->iteration < 1) return false;
-    if (l->allowed > 0 && spsi_agreed_now(l->ctx) - l->begun > l->allowed)
+    if (p->iteration == 0) pace->first = pace->best = p->worst;
+    if (p->worst < pace->best) pace->best = p->worst;
+    if (!pace->may_abandon || !step->patience || p->iteration < 1) return false;
+    if (pace->allowed > 0 &&
+        spsi_agreed_now(l->ctx) - pace->begun > pace->allowed)
         return !ends_in_time(l, p->iteration);
     /* With a polynomial of A as preconditioner, an iteration counts as many
      * times as it has products with A. */
@@ -336,15 +343,15 @@ static bool monitor_step(const sps_progress *p, void *data)
     sps_chain *l = data;
     sps_progress whole = *p;
 
-    whole.iteration += l->iterations;
+    whole.iteration += l->solve.iterations;
     whole.seconds = spent(l);
-    if (p->iteration == 0 && l->iterations > 0) whole.event = "next step";
+    if (p->iteration == 0 && l->solve.iterations > 0) whole.event = "next step";
     if (!spsi_agreed_monitor(l->ctx, l->opt.monitor, l->opt.monitor_data,
                              &whole))
-        l->stopped = true;
+        l->solve.stopped = true;
     else
-        l->slow = too_slow(l, p);
-    return !l->stopped && !l->slow;
+        l->pace.slow = too_slow(l, p);
+    return !l->solve.stopped && !l->pace.slow;
 }
 
 /* ------------------------------------------------------------------ solve */
@@ -377,7 +384,7 @@ static void replace_stop(sps_chain *l, sps_result *r, sps_stop stop)
 
 static bool over(const sps_chain *l)
 {
-    return l->iterations >= l->opt.max_iterations || time_over(l);
+    return l->solve.iterations >= l->opt.max_iterations || time_over(l);
 }
 
 /* Returns whether another step may improve column j: it has not converged, its
@@ -402,8 +409,8 @@ static bool worked(const sps_chain *l)
  * last. */
 static void report_limit(sps_chain *l, sps_result *r)
 {
-    r->stop = l->iterations >= l->opt.max_iterations ? SPS_STOP_MAX_ITERATIONS
-                                                     : SPS_STOP_MAX_TIME;
+    r->stop = l->solve.iterations >= l->opt.max_iterations
+                  ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME;
     for (int j = 0; j < l->k; j++)
         if (wants_more(l, j)) l->now->result.column[j] = r->stop;
 }
@@ -414,7 +421,7 @@ static void report_limit(sps_chain *l, sps_result *r)
 static void report_singular(sps_chain *l, sps_result *r)
 {
     for (int j = 0; j < l->k; j++) {
-        if (!l->singular[j] || spsi_columns_accurate(l->now, j) ||
+        if (!l->solve.singular[j] || spsi_columns_accurate(l->now, j) ||
             l->now->result.column[j] != SPS_STOP_STAGNATED)
             continue;
         r->stop = l->now->result.column[j] = SPS_STOP_SINGULAR;
@@ -427,7 +434,7 @@ static void record_singular(sps_chain *l)
 {
     for (int j = 0; l->now->M && l->now->M->zero_pivots > 0 && j < l->k; j++)
         if (l->now->result.column[j] == SPS_STOP_SINGULAR)
-            l->singular[j] = true;
+            l->solve.singular[j] = true;
 }
 
 static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
@@ -437,31 +444,31 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     const double begun = spsi_agreed_now(l->ctx);
     sps_status st;
 
-    l->may_abandon = !last;
-    l->slow = false;
-    l->begun = begun;
-    l->allowed = seconds_left(l, l->at, last);
+    l->pace.may_abandon = !last;
+    l->pace.slow = false;
+    l->pace.begun = begun;
+    l->pace.allowed = seconds_left(l, l->at, last);
     l->now->opt.max_seconds = seconds_left(l, l->at, true);
-    l->now->opt.max_iterations = l->opt.max_iterations - l->iterations;
-    l->now->course.afresh = l->rounded &&
+    l->now->opt.max_iterations = l->opt.max_iterations - l->solve.iterations;
+    l->now->course.afresh = l->solve.rounded &&
                             !strcmp(l->step[l->at].precond, "ilut");
-    l->tried++;
+    l->solve.tried++;
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
     if (has_factors(l, l->at))
-        l->rounded = r.stop == SPS_STOP_STAGNATED ||
-                     r.stop == SPS_STOP_SINGULAR;
+        l->solve.rounded = r.stop == SPS_STOP_STAGNATED ||
+                           r.stop == SPS_STOP_SINGULAR;
     record_singular(l);
-    l->iterations += r.iterations;
-    if (l->slow && r.stop == SPS_STOP_INTERRUPTED)
-        replace_stop(l, &r, l->iterations >= l->opt.max_iterations
+    l->solve.iterations += r.iterations;
+    if (l->pace.slow && r.stop == SPS_STOP_INTERRUPTED)
+        replace_stop(l, &r, l->solve.iterations >= l->opt.max_iterations
                                 ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME);
     if (l->count > 1 && (!worked(l) || l->at > 0))
         spsi_note(l->ctx, "auto: step %d, %s with %s: %d iteration%s, %.2f s, "
-                  "residual %.2e, %s", l->tried, r.solver, r.precond,
+                  "residual %.2e, %s", l->solve.tried, r.solver, r.precond,
                   r.iterations, r.iterations == 1 ? "" : "s",
                   spsi_agreed_now(l->ctx) - begun, r.worst_residual,
-                  l->slow && r.stop < 0 ? "too slow"
-                                        : sps_stop_string(r.stop));
+                  l->pace.slow && r.stop < 0 ? "too slow"
+                                             : sps_stop_string(r.stop));
     add_up(sum, &r);
     if (r.stop == SPS_STOP_INDEFINITE) l->indefinite = true;
 fail:
@@ -473,8 +480,8 @@ fail:
  * solve was stopped, or a limit is reached. */
 static bool finished(const sps_chain *l, const sps_result *r)
 {
-    return worked(l) || l->stopped || spsi_agreed_cancel(l->ctx) || over(l) ||
-           (r->stop == SPS_STOP_NOT_FINITE && !l->finite) ||
+    return worked(l) || l->solve.stopped || spsi_agreed_cancel(l->ctx) ||
+           over(l) || (r->stop == SPS_STOP_NOT_FINITE && !l->finite) ||
            l->opt.norm == SPS_NORM_START;
 }
 
@@ -487,8 +494,8 @@ static sps_status follow(sps_chain *l)
 
     if (!l->now) return SPS_OK;
     l->now->opt.max_seconds = seconds_left(l, l->at, false);
-    l->factored = worth(l, l->at) > 0;
-    l->completed = l->step[l->at].complete;
+    l->factors.factored = worth(l, l->at) > 0;
+    l->factors.completed = l->step[l->at].complete;
     st = spsi_linear_refresh(l->now);
     if (st == SPS_OK && is_multigrid(l, l->at) && l->now->M->rate > 0)
         st = spsi_chain_keeps(l, l->now->M);
@@ -512,7 +519,7 @@ static sps_status replan(sps_chain *l)
 
     if (l->version == l->A->version) return SPS_OK;
     SPS_TRY(spsi_chain_examine(l, &o));
-    l->factored = l->unfit = l->completed = false;
+    l->factors.factored = l->factors.unfit = l->factors.completed = false;
     l->condition = 0;
     if (l->symmetric == was) return follow(l);
     SPS_TRY(spsi_chain_plan(l, &o));
@@ -530,11 +537,11 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     bool more = true, left = true;
     sps_status st;
 
-    l->started = spsi_agreed_now(l->ctx) - l->setup;
-    l->setup = 0;
-    l->iterations = l->tried = 0;
-    l->stopped = l->rounded = false;
-    memset(l->singular, 0, sizeof l->singular);
+    l->solve.started = spsi_agreed_now(l->ctx) - l->solve.setup;
+    l->solve.setup = 0;
+    l->solve.iterations = l->solve.tried = 0;
+    l->solve.stopped = l->solve.rounded = false;
+    memset(l->solve.singular, 0, sizeof l->solve.singular);
     SPS_TRY(replan(l));
     if (l->failed) SPS_TRY(reuse_last_good(l));
     l->failed = true;
@@ -574,13 +581,13 @@ sps_status spsi_chain_create(const sps_linear_args *a, sps_chain **l_p)
     l->M = a->M;
     l->k = a->k;
     l->opt = *a->opt;
-    l->started = spsi_agreed_now(ctx);
+    l->solve.started = spsi_agreed_now(ctx);
     SPS_TRY(spsi_chain_examine(l, &o));
     spsi_chain_precision(l, &o);
     SPS_TRY(spsi_chain_plan(l, &o));
     spsi_chain_note(l, &o);
     SPS_TRY(first_step(l));
-    l->setup = spent(l);
+    l->solve.setup = spent(l);
     spsi_deadline_end(ctx, before);
     *l_p = l;
     return SPS_OK;

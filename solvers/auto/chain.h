@@ -50,6 +50,51 @@ typedef struct sps_chain_traits {
                                  sum */
 } sps_chain_traits;
 
+/* State of a solve. */
+typedef struct sps_chain_solve {
+    double started, setup;    /* time at which the solve started; seconds of
+                                 set-up, which count for the first solve only */
+    int iterations;           /* iterations of the previous steps */
+    int tried;                /* number of steps so far */
+    bool stopped;             /* the caller's monitor has stopped the solve */
+    bool rounded;             /* a step with factors has stagnated at the
+                                 rounding of X */
+    bool singular[SPS_BLOCK_MAX];   /* of each column: a step with factors has
+                                 found a part of b outside the range of A */
+} sps_chain_solve;
+
+/* Progress of the current step. */
+typedef struct sps_chain_pace {
+    double begun, allowed;    /* time at which the step started; seconds that
+                                 it may use (0: no limit) */
+    double first, best;       /* its largest relative residual at its start, and
+                                 the smallest value that it has reached */
+    bool may_abandon;         /* whether the step is abandoned if it is slow */
+    bool slow;                /* it was abandoned as too slow */
+} sps_chain_pace;
+
+/* For steps with factors that the plan added. */
+typedef struct sps_chain_factors {
+    int early;                /* number of steps at the beginning of the plan
+                                 that count as early: their factors must cost
+                                 less than iterations */
+    double complete;          /* largest predicted seconds of complete factors
+                                 by ilut */
+    int deep;                 /* index of the step with ilut in place of long
+                                 triangular solves on a GPU; -1: none */
+    double deep_worth;        /* largest predicted seconds of its factors */
+    double worth[2];          /* largest predicted seconds of factors and two
+                                 solves, for early steps and for later ones */
+    double refused;           /* factors were refused when this many seconds
+                                 were allowed; 0 if never */
+    bool completed;           /* complete factors by ilut were tried with these
+                                 values, so factors of the module are no
+                                 better */
+    bool factored;            /* factors were tried with these values, so later
+                                 steps with factors are no better */
+    bool unfit;               /* A cannot be analysed */
+} sps_chain_factors;
+
 typedef struct sps_chain {
     sps_context *ctx;
     const sps_operator *A;
@@ -74,43 +119,9 @@ typedef struct sps_chain {
     bool failed;              /* the last solve failed: the next one starts with
                                  last_good */
     sps_linear *now;
-    /* State of a solve: */
-    double started, setup;    /* time at which the solve started; seconds of
-                                 set-up, which count for the first solve only */
-    double begun, allowed;    /* time at which this step started; seconds that
-                                 it may use (0: no limit) */
-    double first, best;       /* largest relative residual of this step at its
-                                 start, and the smallest value that it has
-                                 reached */
-    int iterations;           /* iterations of the previous steps */
-    int tried;                /* number of steps of this solve so far */
-    bool may_abandon;         /* whether this step is abandoned if it is slow */
-    /* For steps with factors that the plan added: */
-    int early;                /* number of steps at the beginning of the plan
-                                 that count as early: their factors must cost
-                                 less than iterations */
-    double complete;          /* largest predicted seconds of complete factors
-                                 by ilut */
-    int deep;                 /* index of the step with ilut in place of long
-                                 triangular solves on a GPU; -1: none */
-    double deep_worth;        /* largest predicted seconds of its factors */
-    double worth[2];          /* largest predicted seconds of factors and two
-                                 solves, for early steps and for later ones */
-    double refused;           /* factors were refused when this many seconds
-                                 were allowed; 0 if never */
-    bool rounded;             /* a step with factors of this solve has stagnated
-                                 at the rounding of X */
-    bool singular[SPS_BLOCK_MAX];   /* of each column: a step with factors has
-                                 found a part of b outside the range of A */
-    bool completed;           /* complete factors by ilut were tried with these
-                                 values, so factors of the module are no
-                                 better */
-    bool factored, unfit;     /* factored: factors were tried with these values,
-                                 so later steps with factors are no better;
-                                 unfit: A cannot be analysed */
-    bool slow, stopped;       /* slow: this step was abandoned as too slow;
-                                 stopped: the caller's monitor has stopped the
-                                 solve */
+    sps_chain_solve solve;
+    sps_chain_pace pace;
+    sps_chain_factors factors;
 } sps_chain;
 
 /* Examines A and creates the solver of the first step. */

@@ -111,7 +111,7 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
     double seconds = 2 * spsi_direct_analysis_seconds(l->A);
     sps_status st;
 
-    if (seconds > worth) l->refused = worth;
+    if (seconds > worth) l->factors.refused = worth;
     SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "the analysis of %lld "
                 "entries would take longer than iterations are expected to "
                 "take",
@@ -119,7 +119,7 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
     SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(worth), &d));
     seconds = spsi_direct_factor_seconds(d) +
               2 * spsi_direct_solve_seconds(d, l->k);
-    if (seconds > worth) l->refused = worth;
+    if (seconds > worth) l->factors.refused = worth;
     SPS_REQUIRE(l->ctx, seconds <= worth, SPS_EUNFIT, "factors with %.2g "
                 "operations and %.2g entries would take longer than iterations "
                 "are expected to take", d->facts.flops,
@@ -130,7 +130,7 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
 fail:
     spsi_direct_destroy(&d);
     /* Where time is limited, the refusal may apply to this solve only. */
-    l->unfit = st == SPS_EUNFIT && l->opt.max_seconds <= 0 &&
-               l->refused < worth;
+    l->factors.unfit = st == SPS_EUNFIT && l->opt.max_seconds <= 0 &&
+               l->factors.refused < worth;
     return st;
 }

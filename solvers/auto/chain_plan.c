@@ -299,14 +299,14 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
     if (!(quick(l, o) || deep(l, o)) || n <= least || n > most ||
         l->A->A->nnz > SHORT * n)
         return;
-    if (deep(l, o)) l->deep = l->count;
+    if (deep(l, o)) l->factors.deep = l->count;
     add(l, (sps_step){ "gmres", "ilut", 1e-6, 50, 10, 60, 0.2, 0, false });
 }
 
 /* Adds complete factors by ilut. */
 static void add_complete(sps_chain *l)
 {
-    if (l->complete > 0)
+    if (l->factors.complete > 0)
         add(l, (sps_step){ "gmres", "ilut", 0, (double)l->A->n + 1, 10, 40, 0.5,
                            0, true });
 }
@@ -333,7 +333,7 @@ static void add_early(sps_chain *l, const sps_chain_traits *o)
     if (!brief) add_complete(l);
     add_short(l, o, 0, FEW_ROWS);
     add_factors(l);
-    l->early = l->count;
+    l->factors.early = l->count;
     add_short(l, o, FEW_ROWS, deep(l, o) ? l->A->n : SHORT_ROWS);
 }
 
@@ -399,21 +399,21 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     bool multigrid;
     sps_status st;
 
-    l->count = l->at = l->early = 0;
-    l->deep = -1;
-    l->deep_worth = o->deep;
-    l->factored = l->unfit = l->completed = false;
-    l->refused = l->worth[0] = l->worth[1] = 0;
+    l->count = l->at = l->factors.early = 0;
+    l->factors.deep = -1;
+    l->factors.deep_worth = o->deep;
+    l->factors.factored = l->factors.unfit = l->factors.completed = false;
+    l->factors.refused = l->factors.worth[0] = l->factors.worth[1] = 0;
     if (!own) {
-        l->worth[0] = spsi_chain_worth(l, o);
-        l->worth[1] = LAST_WORTH;
-        l->complete = spsi_chain_complete(l, o);
+        l->factors.worth[0] = spsi_chain_worth(l, o);
+        l->factors.worth[1] = LAST_WORTH;
+        l->factors.complete = spsi_chain_complete(l, o);
         add_early(l, o);
     }
     SPS_TRY(spsi_chain_multigrid(l, &multigrid));
     if (multigrid) {
         add(l, (sps_step){ "auto", "amg", 0, 0, 50, 400, 0.5, 1, false });
-        l->worth[0] = fmin(l->worth[0], SURE * l->multigrid);
+        l->factors.worth[0] = fmin(l->factors.worth[0], SURE * l->multigrid);
     }
     if (l->symmetric && own_symmetric(l))
         add(l, (sps_step){ "auto", precond, 0, 0, 0, 0, 1, 0, false });
