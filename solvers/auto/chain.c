@@ -415,26 +415,46 @@ static void report_limit(sps_chain *l, sps_result *r)
         if (wants_more(l, j)) l->now->result.column[j] = r->stop;
 }
 
-/* Reports SPS_STOP_SINGULAR in place of stagnation for columns that an earlier
- * step with factors has found to be outside the range of A, which later steps
- * do not know. */
-static void report_singular(sps_chain *l, sps_result *r)
+/* Returns why column j stopped, with what a step with factors has found about
+ * its b, which later steps do not know: they call a part outside the range of A
+ * stagnation, and a residual that rounding keeps from falling a singular A. */
+static sps_stop reason(const sps_chain *l, int j)
 {
-    for (int j = 0; j < l->k; j++) {
-        if (!l->solve.singular[j] || spsi_columns_accurate(l->now, j) ||
-            l->now->result.column[j] != SPS_STOP_STAGNATED)
-            continue;
-        r->stop = l->now->result.column[j] = SPS_STOP_SINGULAR;
-    }
+    const sps_stop now = l->now->result.column[j], then = l->solve.ranged[j];
+    const bool inside = then == SPS_STOP_STAGNATED ||
+                        then == SPS_STOP_ROUNDING;
+
+    if (then == SPS_STOP_SINGULAR && now == SPS_STOP_STAGNATED &&
+        !spsi_columns_accurate(l->now, j))
+        return then;
+    return inside && now == SPS_STOP_SINGULAR ? then : now;
 }
 
-/* Records which columns a step with factors has found to be outside the range
- * of A. */
-static void record_singular(sps_chain *l)
+/* Reports these reasons.  The whole ends with SPS_STOP_SINGULAR if a column
+ * does, else as before if a column still does, else with the first reason other
+ * than a least-squares solution. */
+static void report_range(sps_chain *l, sps_result *r)
 {
-    for (int j = 0; l->now->M && l->now->M->zero_pivots > 0 && j < l->k; j++)
-        if (l->now->result.column[j] == SPS_STOP_SINGULAR)
-            l->solve.singular[j] = true;
+    bool singular = false, same = false;
+    sps_stop other = SPS_STOP_LEAST_SQUARES;
+
+    for (int j = 0; j < l->k; j++) {
+        const sps_stop why = reason(l, j);
+
+        l->now->result.column[j] = why;
+        singular = singular || why == SPS_STOP_SINGULAR;
+        same = same || why == r->stop;
+        if (why < 0 && other == SPS_STOP_LEAST_SQUARES) other = why;
+    }
+    if (singular) r->stop = SPS_STOP_SINGULAR;
+    else if (!same) r->stop = other;
+}
+
+static void record_range(sps_chain *l)
+{
+    if (!l->now->M || l->now->M->zero_pivots <= 0) return;
+    for (int j = 0; j < l->k; j++)
+        l->solve.ranged[j] = l->now->result.column[j];
 }
 
 static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
@@ -457,7 +477,7 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     if (has_factors(l, l->at))
         l->solve.rounded = r.stop == SPS_STOP_STAGNATED ||
                            r.stop == SPS_STOP_SINGULAR;
-    record_singular(l);
+    record_range(l);
     l->solve.iterations += r.iterations;
     if (l->pace.slow && r.stop == SPS_STOP_INTERRUPTED)
         replace_stop(l, &r, l->solve.iterations >= l->opt.max_iterations
@@ -541,7 +561,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     l->solve.setup = 0;
     l->solve.iterations = l->solve.tried = 0;
     l->solve.stopped = l->solve.rounded = false;
-    memset(l->solve.singular, 0, sizeof l->solve.singular);
+    memset(l->solve.ranged, 0, sizeof l->solve.ranged);
     SPS_TRY(replan(l));
     if (l->failed) SPS_TRY(reuse_last_good(l));
     l->failed = true;
@@ -556,7 +576,8 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     }
     if (left && over(l) && !worked(l) && sum.stop != SPS_STOP_INTERRUPTED)
         report_limit(l, &sum);
-    if (sum.stop == SPS_STOP_STAGNATED) report_singular(l, &sum);
+    if (sum.stop == SPS_STOP_STAGNATED || sum.stop == SPS_STOP_SINGULAR)
+        report_range(l, &sum);
     sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
     l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
     if (worked(l)) l->last_good = l->at;

@@ -59,8 +59,11 @@ typedef struct sps_chain_solve {
     bool stopped;             /* the caller's monitor has stopped the solve */
     bool rounded;             /* a step with factors has stagnated at the
                                  rounding of X */
-    bool singular[SPS_BLOCK_MAX];   /* of each column: a step with factors has
-                                 found a part of b outside the range of A */
+    sps_stop ranged[SPS_BLOCK_MAX];   /* why each column stopped in a step with
+                                 factors that have zero pivots: SINGULAR if
+                                 they found a part of b outside the range of A,
+                                 something else if they did not, RUNNING if
+                                 there was no such step */
 } sps_chain_solve;
 
 /* Progress of the current step. */
