@@ -74,6 +74,30 @@ solves_as_one() {
     done
 }
 
+# -across-ranks: the bits of X are those of one process.
+same_bits() {
+    words="-A $data/poisson3d.mtx $quick -across-ranks -precond chebyshev"
+    "$solve" $words -o "$tmp/bits.mtx" >/dev/null || fail "-across-ranks: $?"
+    "$solve" $words -quiet -o "$tmp/x.mtx.gz" || fail "-across-ranks, .gz: $?"
+    gzip -dc "$tmp/x.mtx.gz" | cmp -s - "$tmp/bits.mtx" ||
+        fail "-across-ranks: another X in x.mtx.gz"
+    expect 0 3 $words -o "$tmp/x.mtx" -json "$tmp/r.json"
+    cmp -s "$tmp/x.mtx" "$tmp/bits.mtx" || fail "$name: other bits of X"
+    grep -q '"across_ranks": true' "$tmp/r.json" || fail "not in the report"
+    expect 2 2 -A "$p2" -across-ranks -precond ic0
+    said "with across_ranks, since it depends on the division"
+    "$solve" -A "$p2" -across-ranks -laplacian 2>"$tmp/err" >/dev/null
+    [ $? = 2 ] || fail "-across-ranks -laplacian"
+    said "-laplacian is not supported with -across-ranks"
+}
+
+# 64 processes, in fewer than 100 sums; on two cores it takes half a minute.
+very_many() {
+    [ "$SPS_TEST_LONG" = 1 ] || return 0
+    expect 0 64 -A "$p2" $quick -solver block_cg -precond jacobi -rtol 1e-2
+    grep -q 'processes   64' "$tmp/out" || fail "$name: not 64 processes"
+}
+
 # Row 51 has the shares of two processes of three: each has one row
 # nevertheless.
 shares_rows() {
@@ -297,6 +321,8 @@ for name in openmpi mpich; do
     fi
     ran=$((ran + 1))
     solves_as_one
+    [ $ran -gt 1 ] || same_bits
+    [ $ran -gt 1 ] || very_many
     [ $ran -gt 1 ] || shares_rows
     [ $ran -gt 1 ] || finds_pairs
     [ $ran -gt 1 ] || reads_blocks

@@ -45,7 +45,7 @@ typedef struct cli_values {
     const char *device, *mpi, *config, *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;
     uint64_t seed, max_bytes, max_device_bytes;
-    bool lenient, strict, allow_nonfinite, laplacian;
+    bool lenient, strict, allow_nonfinite, laplacian, across_ranks;
     bool explain, dry_run, quiet, list, version;
     bool given[CLI_MOST];        /* whether the user has set the option; indexed
                                     by cli_option.number */

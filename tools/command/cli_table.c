@@ -105,6 +105,10 @@ static const cli_option own[] = {
                 "on the host or with -device cuda on the GPUs: each has a part "
                 "of the rows, process 0 reports and writes), or none: each "
                 "process is a separate run"),
+    ROW("across_ranks", across_ranks, FLAG, .section = MACHINE,
+        .help = "on the host: the same iterations and bits of X for any number "
+                "of processes, one included, with preconditioner none, jacobi "
+                "or chebyshev; each iteration takes longer"),
     ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
         .help = "seed of all random numbers; the same seed gives the same "
                 "numbers on every machine"),

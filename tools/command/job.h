@@ -16,6 +16,8 @@ typedef struct job {
 
     sps_context *ctx;
     struct {
+        bool on;                 /* rows are divided: several processes, or
+                                    -across-ranks */
         sps_comm *comm;
         int rank, size;
         sps_context *reader;     /* context of one process, in which M is
@@ -28,7 +30,8 @@ typedef struct job {
                                     of this one */
         bool told;               /* processes_ready has told of a failure */
         char status[32];         /* status word of that failure */
-    } many;                      /* for several processes; else NULL and 0 */
+    } many;                      /* false, NULL and 0 if rows are not
+                                    divided */
     sps_csr *A, *M;
     sps_block *B, *X, *basis, *Y, *coords;
     sps_operator *op, *mass_op;
@@ -122,9 +125,11 @@ const char *eigen_suggestion(const job *j);
 const char *job_advice(const job *j);
 
 /* processes.c: a run by several processes that mpirun has started, unless -mpi
- * none is given.  Before processes_open is called, environment variables tell
+ * none is given, or by one that computes as several would (-across-ranks).
+ * Before processes_open is called, environment variables tell
  * which process this is. */
 bool processes_many(const cli_values *v);
+bool processes_divided(const cli_values *v);
 bool processes_first(const cli_values *v);
 int processes_open(job *j);
 /* Makes all processes fail if one has failed: returns the exit code of the

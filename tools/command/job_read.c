@@ -122,13 +122,13 @@ static int read_rows(job *j, const char *path, int64_t wanted, const char *what,
 
     if (code) return code;
     job_read_options(j, &ro);
-    st = j->many.size > 1
+    st = j->many.on
         ? sps_block_read_rows(j->ctx, path, &ro, j->many.first, j->many.own,
                               wanted, X_p)
         : sps_block_read(j->ctx, path, &ro, j->system.complex, X_p);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(*X_p, &n, NULL);
-    if (j->many.size < 2 && n != wanted)
+    if (!j->many.on && n != wanted)
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: %lld rows, but the matrix has %lld%s", path,
                     (long long)(j->system.complex ? n / 2 : n),

@@ -115,7 +115,7 @@ static void write_results(job *j)
 
     if (j->attempted && j->opt.file.out) {
         progress_say(&j->progress, true, "writing %s", j->opt.file.out);
-        if (j->many.size > 1)
+        if (j->many.on)
             j->wrote = processes_write(j, text, sizeof text);
         else if (!(j->wrote = sps_block_write(j->X, j->opt.file.out,
                                               j->system.complex) == SPS_OK))
@@ -208,13 +208,13 @@ static int open_outputs(job *j)
  * its success. */
 static int prepare(job *j)
 {
-    int code = processes_many(&j->opt) ? processes_open(j) : 0;
+    int code = processes_divided(&j->opt) ? processes_open(j) : 0;
 
     if (code == 0) code = open_outputs(j);
     code = processes_agree(j, code);
     if (code != 0) return code;
     code = job_context(j);
-    if (j->many.comm) {
+    if (j->many.on) {
         code = processes_agree(j, code);
         if (code == 0) code = processes_agree(j, processes_context(j));
     }

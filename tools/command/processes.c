@@ -18,6 +18,11 @@ bool processes_many(const cli_values *v)
     return launch_size() > 1 && !(v->mpi && strcmp(v->mpi, "none") == 0);
 }
 
+bool processes_divided(const cli_values *v)
+{
+    return processes_many(v) || v->across_ranks;
+}
+
 bool processes_first(const cli_values *v)
 {
     return !processes_many(v) || launch_rank() == 0;
@@ -138,6 +143,9 @@ static int refuse(job *j)
                      : v->file.rigid_body ? "-rigid-body" : reads_stdin(v);
 
     if (!what) return 0;
+    if (j->many.size < 2)
+        return job_fail(j, EXIT_USAGE, "usage", "%s is not supported with "
+                        "-across-ranks", what);
     return job_fail(j, EXIT_USAGE, "usage", "%s is not supported with several "
                     "processes; -mpi none makes each process a separate run",
                     what);
@@ -145,15 +153,19 @@ static int refuse(job *j)
 
 int processes_open(job *j)
 {
-    const sps_status st = sps_comm_mpi(SPS_MPI_WORLD, &j->many.comm);
+    const bool many = processes_many(&j->opt);
+    const sps_status st = many ? sps_comm_mpi(SPS_MPI_WORLD, &j->many.comm)
+                               : SPS_OK;
 
-    j->many.rank = launch_rank();
+    j->many.on = true;
+    j->many.size = 1;
+    j->many.rank = many ? launch_rank() : 0;
     if (st != SPS_OK)
         return job_fail(j, EXIT_USAGE, "usage", "started as one of %d "
                         "processes: %s; -mpi none makes each process a "
                         "separate run", launch_size(),
                         sps_context_error(NULL));
-    sps_comm_shape(j->many.comm, &j->many.rank, &j->many.size);
+    if (many) sps_comm_shape(j->many.comm, &j->many.rank, &j->many.size);
     if (j->many.rank > 0)
         j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
@@ -177,6 +189,7 @@ int processes_context(job *j)
                                     : launch_threads(j->info.threads);
     co.seed = j->opt.seed;
     co.comm = j->many.comm;
+    co.across_ranks = j->opt.across_ranks;
     st = sps_context_create(&co, &ctx, &error);
     if (st != SPS_OK) return job_failed_in(j, NULL, st, false);
     j->many.reader = j->ctx;
@@ -197,15 +210,16 @@ int processes_divide(job *j)
 {
     double nnz = (double)j->A->nnz;
 
-    if (j->many.size < 2) return 0;
+    if (!j->many.on) return 0;
     if (j->system.complex)
         return job_fail(j, EXIT_USAGE, "unfit", "%s: a complex matrix is not "
-                        "supported with several processes", j->opt.file.A);
+                        "supported with %s", j->opt.file.A, j->many.size > 1 ?
+                        "several processes" : "-across-ranks");
     if (j->system.n < j->many.size)
         return job_fail(j, EXIT_USAGE, "unfit", "%s: %lld rows for %d "
                         "processes; each needs at least one", j->opt.file.A,
                         (long long)j->system.n, j->many.size);
-    if (sps_comm_sum(j->many.comm, &nnz, 1) != SPS_OK)
+    if (j->many.size > 1 && sps_comm_sum(j->many.comm, &nnz, 1) != SPS_OK)
         lost(j, sps_context_error(NULL));
     j->system.nnz = (int64_t)nnz;
     j->many.first = j->A->first;
@@ -246,7 +260,7 @@ int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p)
 {
     sps_status st = SPS_OK;
 
-    if (j->many.size > 1) {
+    if (j->many.on) {
         st = own_rows(j, *A_p, own_p);
     } else {
         *own_p = *A_p;
@@ -304,7 +318,8 @@ static int gather_and_write(job *j)
     if (code == 0) {
         first[j->many.rank] = (double)j->many.first;
         st = sps_block_get(j->X, 0, j->k, x, j->k, SPS_ROW_MAJOR, SPS_HOST);
-        if (st == SPS_OK) st = sps_comm_sum(j->many.comm, first, j->many.size);
+        if (st == SPS_OK && j->many.size > 1)
+            st = sps_comm_sum(j->many.comm, first, j->many.size);
         if (st == SPS_OK && j->many.rank == 0) {
             st = gather(j, first, x, &whole);
         } else if (st == SPS_OK) {

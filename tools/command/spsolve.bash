@@ -146,6 +146,7 @@ _spsolve()
         max-device-bytes
         threads
         mpi
+        across-ranks
         seed
         kernel
         wisdom
