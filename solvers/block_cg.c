@@ -15,15 +15,8 @@
  * systems it costs many iterations, so P keeps directions down to 1e-10 of the
  * largest (doc/log/block-cg-rank.md).
  *
- * Where M returns single precision (multigrid), P is rounded to single
- * precision and kept, and X += P a is postponed: when X is needed, the sum over
- * up to KEPT steps is formed in one pass, from half the bytes.  This is done as
- * long as residuals fall.  Q is A times the rounded P, so R is the residual of
- * X up to rounding in double precision, whatever P is.  The columns of P are
- * not normalised: the step does not depend on their lengths.  P is widened to
- * double precision only where an operation needs that: a product whose kernel
- * does not take floats, a new basis, the first step after a sum, whose P would
- * share memory with the next one.
+ * Where M returns single precision (multigrid), P is kept in it
+ * (float_directions.h).
  *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
@@ -37,11 +30,9 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/comm.h"
 #include "core/timer.h"
-#include "block/basis.h"
-#include "block/single.h"
 #include "driver/fused_cg.h"
+#include "solvers/float_directions.h"
 
 /* P is orthonormalised when the condition of its unit columns exceeds
  * CONDITION.  This takes two passes, since one leaves an error of eps
@@ -51,10 +42,7 @@
  * iterations with both). */
 #define CONDITION 1e4
 
-enum {
-    KEPT = 12,          /* largest number of directions kept */
-    PLAIN = 64          /* largest number of columns for sound() */
-};
+enum { PLAIN = 64 };    /* largest number of columns for sound() */
 
 struct block_cg {
     sps_small *G;       /* P'Q, r x r */
@@ -75,38 +63,13 @@ struct block_cg {
     bool behind;        /* P, G, F and Q are those of the last step; the next
                            step first computes its own P */
     int why;            /* why the fused steps stopped: bits SPS_FUSED_... */
-    sps_basis *kept;    /* P of past steps in single precision, followed by the
-                           P of this step; NULL if there is no memory for it or
-                           it is not used */
-    sps_small *H;       /* the coefficients a of these steps, stacked by rows */
-    int count;          /* number of kept steps that have not been added to X */
-    bool zero;          /* X is 0 */
-    bool floats;        /* P is kept: from the start until a residual rises */
-    sps_block single;   /* if so, P in single precision, in `kept` */
-    bool behind_single; /* if so, work[0] does not have the values of P */
+    sps_float_directions floats;
 };
 
-/* Returns whether P may be kept. */
-static bool keeps(const sps_linear *s)
+/* Adds to X the steps that have not been added. */
+static sps_status settle(sps_linear *s, void *method)
 {
-    return s->M && s->M->gives_floats && !s->made.null && s->columns >= 2 &&
-           s->columns <= SPS_SINGLE_WIDEST && !spsi_comm_many(s->ctx);
-}
-
-/* Allocates the directions to be kept.  Without device memory for them X is
- * updated by each step. */
-static sps_status set_up_kept(sps_linear *s, struct block_cg *m)
-{
-    const int k = s->columns;
-    sps_status st;
-
-    if (!keeps(s)) return SPS_OK;
-    SPS_TRY(spsi_own_small(&s->made.own, KEPT * k, k, &m->H));
-    st = spsi_own_basis(&s->made.own, s->n, k, KEPT, SPS_F32, &m->kept);
-    if (st == SPS_EDEVMEM) return SPS_OK;
-    if (st == SPS_OK) st = spsi_basis_square(m->kept);
-fail:
-    return st;
+    return spsi_floats_settle(s, &((struct block_cg *)method)->floats);
 }
 
 static sps_status setup(sps_linear *s, void *method)
@@ -123,88 +86,7 @@ static sps_status setup(sps_linear *s, void *method)
     SPS_TRY(SPS_OWN(own, k, &m->length));
     SPS_TRY(SPS_OWN(own, k, &m->w));
     SPS_TRY(spsi_fused_cg_create(own, k, false, CONDITION, &m->steps));
-    SPS_TRY(set_up_kept(s, m));
-fail:
-    return st;
-}
-
-/* *view = the single-precision storage of this step's P, r columns.  At the
- * first step of a sum the blocks of m->kept get the width of R, so that their
- * rows have the same stride as the blocks that M works on. */
-static void kept_view(const sps_linear *s, struct block_cg *m, int r,
-                      sps_block *view)
-{
-    if (m->count == 0) {
-        spsi_basis_narrow(m->kept, s->k);
-        m->kept->all->ld = spsi_block_ld(s->k);
-        spsi_small_shape(m->H, KEPT * s->k, s->k);
-        spsi_small_clear(m->H);
-    }
-    spsi_basis_block(m->kept, m->count, view);
-    spsi_block_narrow(view, r);
-}
-
-/* Gives work[0] the values of P. */
-static sps_status widen(struct block_cg *m, sps_block *P)
-{
-    const bool needed = m->floats && m->behind_single;
-
-    m->behind_single = false;
-    return needed ? spsi_copy(&m->single, P) : SPS_OK;
-}
-
-/* Adds to X the sum of P a over the steps that have not been added. */
-static sps_status settle(sps_linear *s, void *method)
-{
-    struct block_cg *m = method;
-    sps_status st = SPS_OK;
-
-    if (m->count == 0) return SPS_OK;
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_basis_update(1.0, m->kept, m->count, m->H, !m->zero, &s->X, NULL);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    m->count = 0;
-    m->zero = false;
-    return st;
-}
-
-/* Called when a residual rises and X must be stored before the step.  The P of
- * this step is kept after the steps of the sum that has been added, not where
- * the next sum begins.  Until the next start each step updates X, since more
- * residuals will rise. */
-static sps_status go_on_in_doubles(sps_linear *s, struct block_cg *m)
-{
-    sps_status st;
-
-    SPS_TRY(widen(m, s->work[0]));
-    SPS_TRY(settle(s, m));
-    m->floats = m->zero = false;
-fail:
-    return st;
-}
-
-/* Records the coefficients a of the step X += P a, whose P is kept already:
- * settle() adds it to X later. */
-static sps_status put_off(sps_linear *s, struct block_cg *m,
-                          const sps_small *a)
-{
-    const int first = m->count * s->k;
-
-    for (int j = 0; j < a->cols; j++)
-        for (int i = 0; i < a->rows; i++)
-            *spsi_small_at(m->H, first + i, j) = *spsi_small_at(a, i, j);
-    return ++m->count == KEPT ? settle(s, m) : SPS_OK;
-}
-
-/* Rounds a new basis of P to single precision. */
-static sps_status round_directions(const sps_linear *s, struct block_cg *m,
-                                   sps_block *P)
-{
-    sps_status st;
-
-    kept_view(s, m, P->k, &m->single);
-    SPS_TRY(spsi_copy(P, &m->single));
-    SPS_TRY(spsi_copy(&m->single, P));
+    SPS_TRY(spsi_floats_set_up(s, &m->floats));
 fail:
     return st;
 }
@@ -321,13 +203,14 @@ static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
     }
     SPS_TRY(basis(s, m, &rank, &sure, &condition));
     if (!s->stop && (rank < P->k || condition > CONDITION)) {
-        SPS_TRY(widen(m, P));
+        SPS_TRY(spsi_floats_widen(&m->floats, P));
         SPS_TRY(apply_basis(s, P, m->T, rank));
         SPS_TRY(spsi_gram(P, P, m->S));
         drop_small(s, m, sure);
         SPS_TRY(basis(s, m, &rank, NULL, &condition));
         if (!s->stop) SPS_TRY(apply_basis(s, P, m->T, rank));
-        if (!s->stop && m->floats) SPS_TRY(round_directions(s, m, P));
+        if (!s->stop && m->floats.on)
+            SPS_TRY(spsi_floats_round(s, &m->floats, P));
         for (int i = 0; i < rank; i++) m->length[i] = 1;
     }
     s->width = P->k;
@@ -343,20 +226,6 @@ static bool fused(sps_linear *s, const struct block_cg *m,
            spsi_fused_cg_serve(m->steps, t);
 }
 
-static sps_status start_in_floats(sps_linear *s, struct block_cg *m,
-                                  sps_block *P)
-{
-    sps_status st;
-
-    kept_view(s, m, s->k, &m->single);
-    m->behind_single = true;
-    SPS_TRY(spsi_linear_precondition(s, &s->R, &m->single));
-    SPS_TRY(spsi_gram(&m->single, &m->single, m->S));
-    SPS_TRY(orth(s, m, P));
-fail:
-    return st;
-}
-
 static sps_status start(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
@@ -367,11 +236,12 @@ static sps_status start(sps_linear *s, void *method)
     m->ready = m->fused_P = m->behind = false;
     m->why = 0;
     m->width = s->width = s->k;
-    m->count = 0;
-    m->floats = m->kept && keeps(s);
-    m->zero = s->course.from_zero;
+    spsi_floats_open(s, &m->floats);
     spsi_block_narrow(P, s->k);
-    if (m->floats) return start_in_floats(s, m, P);
+    if (m->floats.on) {
+        SPS_TRY(spsi_floats_start(s, &m->floats, m->S));
+        return orth(s, m, P);
+    }
     SPS_TRY(spsi_linear_precondition(s, &s->R, P));
     if (fused(s, m, &t)) {
         SPS_TRY(spsi_fused_cg_start(m->steps, &t));
@@ -508,7 +378,8 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
 
     m->pseudo = false;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_gram_pair(m->floats ? &m->single : P, Q, &s->R, m->G, m->C);
+    st = spsi_gram_pair(m->floats.on ? &m->floats.single : P, Q, &s->R, m->G,
+                        m->C);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     if (st != SPS_OK) return st;
     spsi_small_symmetrise(m->G);
@@ -518,11 +389,11 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
     spsi_small_shape(m->norm2, 1, s->k);
     st = spsi_subtract(Q, m->C, &s->R, m->norm2);
     for (int p = 0; p < s->k; p++) m->norm2->v[p] = sqrt(m->norm2->v[p]);
-    if (st == SPS_OK && m->floats && spsi_best_due(s, m->norm2->v))
-        st = go_on_in_doubles(s, m);
+    if (st == SPS_OK && m->floats.on && spsi_best_due(s, m->norm2->v))
+        st = spsi_floats_end(s, &m->floats, s->work[0]);
     if (st == SPS_OK) st = spsi_best_update(s, m->norm2->v);
     if (st == SPS_OK && !s->stop)
-        st = m->floats ? put_off(s, m, m->C)
+        st = m->floats.on ? spsi_floats_put_off(s, &m->floats, m->C)
                        : spsi_mul_small(1.0, P, m->C, 1.0, &s->X);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
 fail:
@@ -536,8 +407,8 @@ static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
 {
     sps_status st = SPS_OK;
 
-    if (m->floats) {
-        kept_view(s, m, s->k, view);
+    if (m->floats.on) {
+        spsi_floats_view(s, &m->floats, s->k, view);
         *Z_p = view;
         SPS_TRY(spsi_linear_precondition(s, &s->R, view));
     } else {
@@ -545,35 +416,16 @@ static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
         SPS_TRY(spsi_linear_direction(s, &s->R, room, Z_p));
     }
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = m->floats ? spsi_gram(*Z_p, Q, m->T) : spsi_gram(Q, *Z_p, m->C);
+    st = m->floats.on ? spsi_gram(*Z_p, Q, m->T) : spsi_gram(Q, *Z_p, m->C);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     if (st != SPS_OK) return st;
-    if (m->floats) spsi_small_shape(m->C, Q->k, s->k);
+    if (m->floats.on) spsi_small_shape(m->C, Q->k, s->k);
     for (int j = 0; j < m->C->cols; j++)
         for (int i = 0; i < m->C->rows; i++)
             *spsi_small_at(m->C, i, j) =
-                -*(m->floats ? spsi_small_at(m->T, j, i)
+                -*(m->floats.on ? spsi_small_at(m->T, j, i)
                              : spsi_small_at(m->C, i, j));
 fail:
-    return st;
-}
-
-/* P = Z + P b and S = P'P, where P is kept and Z is in `view`. */
-static sps_status add_in_floats(sps_linear *s, struct block_cg *m, sps_block *P,
-                                sps_block *view, bool first)
-{
-    sps_status st = SPS_OK;
-
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    if (first) {
-        st = spsi_combine(view, m->C, P, m->S);
-    } else {
-        st = spsi_combine_single(view, m->C, &m->single, m->S);
-        spsi_block_narrow(P, view->k);
-    }
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    m->single = *view;
-    m->behind_single = !first;
     return st;
 }
 
@@ -581,17 +433,17 @@ static sps_status add_in_floats(sps_linear *s, struct block_cg *m, sps_block *P,
 static sps_status redirect(sps_linear *s, struct block_cg *m, sps_block *P,
                            const sps_block *Q, sps_block *room)
 {
-    const bool first = m->count == 0;   /* Z may share memory with m->single */
+    const bool first = m->floats.count == 0;   /* Z may share P's memory */
     sps_status st = SPS_OK;
     const sps_block *Z;
     sps_block view;
 
-    if (first) SPS_TRY(widen(m, P));
+    if (first) SPS_TRY(spsi_floats_widen(&m->floats, P));
     SPS_TRY(turn(s, m, Q, room, &view, &Z));
     SPS_TRY(solve_gram(s, m));
     if (s->stop) return st;
-    if (m->floats) {
-        SPS_TRY(add_in_floats(s, m, P, &view, first));
+    if (m->floats.on) {
+        SPS_TRY(spsi_floats_add(s, &m->floats, &view, m->C, P, m->S));
     } else {
         spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
         st = spsi_combine(Z, m->C, P, m->S);
@@ -616,21 +468,6 @@ static sps_status take_directions(sps_linear *s, struct block_cg *m,
     return m->fused_P ? refresh_basis(s, m, P) : SPS_OK;
 }
 
-/* Q = A P. */
-static sps_status multiply(sps_linear *s, struct block_cg *m, sps_block *P,
-                           sps_block *Q)
-{
-    bool served = false;
-    sps_status st;
-
-    if (m->floats) SPS_TRY(spsi_linear_apply_single(s, &m->single, Q, &served));
-    if (served) return SPS_OK;
-    SPS_TRY(widen(m, P));
-    SPS_TRY(spsi_linear_apply(s, P, Q));
-fail:
-    return st;
-}
-
 static sps_status step(sps_linear *s, void *method)
 {
     struct block_cg *m = method;
@@ -643,7 +480,7 @@ static sps_status step(sps_linear *s, void *method)
     m->why = 0;
     m->width = P->k;
     spsi_block_narrow(Q, P->k);
-    SPS_TRY(multiply(s, m, P, Q));
+    SPS_TRY(spsi_floats_multiply(s, &m->floats, P, Q));
     SPS_TRY(advance(s, m, P, Q));
     m->behind = !s->stop;
 fail:
