@@ -43,19 +43,18 @@ int block_of(int64_t lanes, int most, int sms)
     return block;
 }
 
-/* Returns the order of tiles of `rows` block rows: they are taken from four
- * grid lines if these are known. */
-tile_order order_of(const node_spmm_plan *p, int64_t mb, int rows)
+/* Returns the order of tiles of `warps` groups of P block rows: they are taken
+ * from four grid lines if these are known. */
+tile_order order_of(const node_spmm_plan *p, int64_t mb, int P, int warps)
 {
-    tile_order o = { 0, mb, 0, rows, 1 };
+    tile_order o = { 0, mb, 0, 1 };
 
-    if (p->lead >= rows / 4) {
+    if (p->lead >= warps * P / 4) {
         o.lines = 4;
         o.lead = p->lead;
-        o.run = rows / 4;
     }
-    o.each = ceil_div(o.lead, o.run);
-    o.tiles = ceil_div(mb, o.lines * o.lead) * o.each;
+    o.each = (uint32_t)(o.lines * ceil_div(o.lead, P));
+    o.tiles = ceil_div(ceil_div(mb, o.lines * o.lead) * o.each, warps);
     return o;
 }
 
@@ -68,7 +67,7 @@ sps_status launch(const job<T> &o, const node_matrix<V> &A)
     const int sms = spsi_cuda_state(ctx)->sms;
     const int block = block_of(A.mb * L, most, sms);
     const tile_order order = order_of((const node_spmm_plan *)o.plan, A.mb,
-                                      block / L);
+                                      32 / L, block / 32);
     const int64_t resident = (int64_t)(512 / block) * sms;
 
     static_assert(size % 32 == 16);

@@ -80,6 +80,17 @@ __device__ __forceinline__ void copy_lump(void *to, const void *from, int bytes)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                      :: "r"(place), "l"(from), "r"(bytes) : "memory");
 }
+/* Copies 16 bytes. */
+template <bool BY_L1>
+__device__ __forceinline__ void copy_whole_lump(uint32_t to, const void *from)
+{
+    if (BY_L1)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
+                     :: "r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                     :: "r"(to), "l"(from) : "memory");
+}
 __device__ __forceinline__ void copy_column(void *to, const int32_t *from,
                                             bool some)
 {
@@ -88,11 +99,15 @@ __device__ __forceinline__ void copy_column(void *to, const int32_t *from,
                     "r"(some ? 4 : 0) : "memory");
 }
 
-/* A tile has `lines` runs of `run` block rows, which begin `lead` block rows
- * apart; `each` neighbouring tiles cover `lead` block rows of every line. */
+/* The work of a warp at a time are `group` neighbouring block rows, at most P.
+ * A band is `lines` grid lines, which begin `lead` block rows apart; its
+ * `each` groups are numbered across the lines, so that a tile, which is one
+ * group for each warp of a thread block, has neighbours in all of them, and no
+ * warp is without work where a line ends. */
 struct tile_order {
-    int64_t tiles, lead, each;
-    int run, lines;
+    int64_t tiles, lead;
+    uint32_t each;
+    int lines;
 };
 
 /* The place of a warp: block rows row .. row + rows - 1, at most P, in tile
@@ -103,11 +118,13 @@ template <int P> struct tile_walker {
 
     __device__ __forceinline__ void open(const tile_order &o, int64_t mb)
     {
-        const int place = (int)(threadIdx.x >> 5) * P, line = place / o.run;
-        const int64_t band = tile / o.each;
-        const int64_t x = (tile - band * o.each) * o.run + place - line * o.run;
+        const uint32_t at = (uint32_t)tile * (blockDim.x >> 5) +
+                            (threadIdx.x >> 5);
+        const uint32_t band = at / o.each, group = at - band * o.each;
+        const uint32_t along = o.lines == 1 ? group : group / 4;
+        const int64_t x = (int64_t)along * P, line = group - along * o.lines;
 
-        row = (band * o.lines + line) * o.lead + x;
+        row = ((int64_t)band * o.lines + line) * o.lead + x;
         rows = (int)max((int64_t)0, min((int64_t)P, min(o.lead - x, mb - row)));
     }
 };
@@ -167,6 +184,28 @@ template <int B, int L, class V> struct feeder {
                         A.column + (first + min(e, count - 1)),
                         first + count > 0);
     }
+    /* The same where each group of the warp has more blocks than a stage: then
+     * all vectors of the stage are in memory, which takes a tenth of the
+     * instructions. */
+    __device__ __forceinline__ void copy_whole()
+    {
+        static_assert(!R::late || B * B >= 2 * R::each - 2);
+        const int l = (int)threadIdx.x % L;
+        const V *val = A.val + (first * (B * B) - R::shift(first)) +
+                       l * R::each;
+        const int32_t *column = A.column + first + l;
+        const uint32_t place = (uint32_t)__cvta_generic_to_shared(
+            &to.val[slot][l * R::each]);
+
+#pragma unroll
+        for (int e = 0; e < R::lumps; e += L)
+            if (e + l < R::lumps)
+                copy_whole_lump<L == 4>(place + 16 * e, val + e * R::each);
+#pragma unroll
+        for (int e = 0; e < R::Q; e += L)
+            if (e + l < R::Q)
+                copy_column(&to.column[slot * R::Q + l + e], column + e, true);
+    }
     __device__ __forceinline__ void feed()
     {
         /* Skips block rows without blocks, which take no stage. */
@@ -175,7 +214,8 @@ template <int B, int L, class V> struct feeder {
             if (at.tile < order.tiles) open();
         }
         if (at.tile < order.tiles) {
-            copy();
+            if (__all_sync(all_lanes, count > R::Q)) copy_whole();
+            else copy();
             first += R::Q;
             count -= R::Q;
             most -= R::Q;
@@ -243,6 +283,78 @@ struct lane_lumps {
         if (TAIL) finish<1>(b, i, y + tail, b.k - tail, b.room - tail, *t);
     }
 };
+
+/* Loads a vector of Y, which the kernel writes later. */
+__device__ __forceinline__ void written(const double *p, lump<double, 2> &r)
+{
+    const double2 v = *reinterpret_cast<const double2 *>(p);
+
+    r.v[0] = v.x, r.v[1] = v.y;
+}
+__device__ __forceinline__ void written(const float *p, lump<float, 4> &r)
+{
+    const float4 v = *reinterpret_cast<const float4 *>(p);
+
+    r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
+}
+
+/* What an epilogue reads of W, the old Y and X, in vectors. */
+template <int W, class T> struct operands {
+    lump<T, W> w, old, own;
+
+    __device__ __forceinline__ void read(const blocks<T> &b, int64_t at)
+    {
+        if (b.w) whole(b.w + at, w);
+        if (b.beta != 0) written(b.y + at, old);
+        if (b.delta != 0) whole(b.x + at, own);
+    }
+    /* The result for a sum of row i, as by blocks.join. */
+    __device__ __forceinline__ lump<T, W> join(const blocks<T> &b,
+                                               const lump<T, W> &sum,
+                                               int64_t i) const
+    {
+        const T d = b.d ? (T)b.d[i] : T(1);
+        lump<T, W> r;
+
+#pragma unroll
+        for (int e = 0; e < W; e++) {
+            T v = b.fused || b.alpha != 0 ? (T)b.alpha * sum.v[e] : T(0);
+
+            if (b.w) v = fma((T)b.gamma, w.v[e], v);
+            if (b.d) v *= d;
+            if (b.beta != 0) v = fma((T)b.beta, old.v[e], v);
+            if (b.delta != 0) v = fma((T)b.delta, own.v[e], v);
+            r.v[e] = v;
+        }
+        return r;
+    }
+};
+
+/* Returns whether an epilogue reads whole vectors in this lane. */
+template <int W, class T>
+__device__ __forceinline__ bool in_vectors(const padded_blocks<T> &b, int at)
+{
+    return (b.fused || b.beta != 0) && b.k - at >= W &&
+           (uintptr_t)b.w % 16 == 0;
+}
+
+/* Stores the sums of the rows i .. i + B - 1, in this lane's vector at column
+ * `at`, with an epilogue whose operands are all loaded first. */
+template <int B, int W, class T>
+__device__ __forceinline__ void
+store_vectors(const padded_blocks<T> &b, int64_t i, int64_t nrow, int at,
+              const lump<T, W> (*sum)[1])
+{
+    operands<W, T> o[B] = {};
+
+#pragma unroll
+    for (int r = 0; r < B; r++)
+        if (i + r < nrow) o[r].read(b, (i + r) * b.ldy + at);
+#pragma unroll
+    for (int r = 0; r < B; r++)
+        if (i + r < nrow)
+            put(b.y + (i + r) * b.ldy + at, o[r].join(b, sum[r][0], i + r));
+}
 
 /* acc[r] += A X for the blocks s .. most - 1 of a block row, as far as the
  * stage holds them, with values at val and columns at column.  BARE: rows end
@@ -342,16 +454,23 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             slot = slot + 1 == stages ? 0 : slot + 1;
         }
         if (sub >= at.rows) continue;
+        if (mine == 0) {
 #pragma unroll
-        for (int r = 0; r < B; r++) {
-            if (mine == 0) {
+            for (int r = 0; r < B; r++) {
 #pragma unroll
                 for (int q = 0; q < C; q++) acc[r][q] = {};
                 tail[r] = {};
             }
+        }
+        if constexpr (C == 1 && W > 1 && B < 5 && !TAIL && !BARE)
+            if (in_vectors<W>(b, lumps.at[0])) {
+                store_vectors<B, W>(b, row * B, A.nrow, lumps.at[0], acc);
+                continue;
+            }
+#pragma unroll
+        for (int r = 0; r < B; r++)
             if (row * B + r < A.nrow)
                 lumps.store(b, row * B + r, acc[r], tail + r);
-        }
     }
 }
 
