@@ -28,7 +28,6 @@
 #define FEW 25
 #define MANY 300
 #define NEARLY_ALL 0.9
-#define HUBS 1.6
 /* PASSES: reads and writes of a block in an iteration.  LEAST: least time of an
  * iteration in seconds. */
 #define PASSES 12
@@ -54,11 +53,11 @@ enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
 /* Returns whether A is a graph with hubs and more than a few neighbours per
  * vertex.  Such graphs have no small separators, and an analysis that finds
  * this out takes seconds.  In them the mean degree of a neighbour is more than
- * HUBS times that of a vertex: 1.9 to 9 times in networks, but 1.0 to 1.4 times
+ * SPS_CHAIN_HUBS times that of a vertex: 1.9 to 9 times in networks, but 1.0 to 1.4 times
  * in meshes, even in those with some long rows. */
 static bool fills_up(const sps_features *f, const sps_chain_traits *o)
 {
-    return f->nrow > 5000 && f->mean_length > 12 && o->spread > HUBS;
+    return f->nrow > 5000 && f->mean_length > 12 && o->spread > SPS_CHAIN_HUBS;
 }
 
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)

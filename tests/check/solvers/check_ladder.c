@@ -66,6 +66,44 @@ START_TEST(what_is_slow_is_left_after_a_few_iterations)
 }
 END_TEST
 
+/* A band without symmetry whose first column has an entry in every second row,
+ * and whose first row has as many. */
+static sps_csr *hub(int64_t n)
+{
+    const int32_t room = 7;
+    sps_csr *A = zoo_rows(n, n, &room, 1, 0, 1, ZOO_RANDOM, SPS_F64);
+
+    A->nnz = 0;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            const bool joined = i == 0 ? j % 2 == 0 : j == 0 && i % 2 == 0;
+            const bool near = llabs(i - j) == 1 || llabs(i - j) == 40;
+
+            if (i != j && !joined && !near) continue;
+            A->col[A->nnz] = (int32_t)j;
+            ((double *)A->val)[A->nnz++] = i == j ? 3.9 : j > i ? -1.2 : -0.8;
+        }
+        A->rowptr[i + 1] = A->nnz;
+    }
+    A->props = SPS_SORTED;
+    return A;
+}
+
+/* Factors fill up around hubs. */
+START_TEST(short_rows_with_hubs_get_ilut_before_factors)
+{
+    problem p;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    problem_open(&p, ctx, hub(1600), 4);
+    must_solve(&p, "hub");
+    ck_assert_str_eq(p.result.solver, "gmres");
+    ck_assert_str_eq(p.result.precond, "ilut");
+    ck_assert(!noted("auto: step 2"));
+    problem_close(&p);
+}
+END_TEST
+
 /* Tiny matrices by dense factors, sparse ones by ilut that drops nothing; none
  * with factors=never. */
 START_TEST(small_systems_are_solved_by_complete_factors)
@@ -631,6 +669,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits),
     RUNNER_TEST(what_is_slow_is_left_after_a_few_iterations),
+    RUNNER_TEST(short_rows_with_hubs_get_ilut_before_factors),
     RUNNER_TEST(small_systems_are_solved_by_complete_factors),
     RUNNER_TEST(complete_factors_of_a_singular_matrix_are_left),
     RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
