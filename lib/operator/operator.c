@@ -20,22 +20,30 @@
 
 /* ------------------------------------------------------------------ plans */
 
-/* The smallest ring of spmm.stream, four panels of 1 MB, which its plan
- * allocates whatever the room. */
-static const size_t smallest_ring = (size_t)4 << 20;
+/* Returns the bytes of the smallest ring of spmm.stream, which its plan
+ * allocates whatever the room: four panels of 1 MB, or of a 32nd of a small
+ * matrix (stream_build.cu). */
+static size_t smallest_ring(const sps_csr_local *A)
+{
+    const size_t least = (size_t)4 << 20;
+    const size_t all = 12 * (size_t)A->nnz + 8 * (size_t)A->nrow;
+
+    return all / 8 < least ? all / 8 : least;
+}
 
 /* Returns the bytes of device memory that the plan of a matrix in host memory
  * may allocate: those that the blocks of a solver and the smallest ring
  * leave. */
 static size_t room_of(const sps_operator *op, int k)
 {
-    const size_t blocks = spsi_operator_blocks_room(op, k) + smallest_ring;
+    const size_t kept = spsi_operator_blocks_room(op, k) +
+                        (op->local.far ? smallest_ring(&op->local) : 0);
     size_t unused = 0, total = 0;
 
     if (!op->local.far ||
         op->ctx->backend->memory(op->ctx, &unused, &total) != SPS_OK)
         return 0;
-    return unused > blocks ? unused - blocks : 0;
+    return unused > kept ? unused - kept : 0;
 }
 
 static sps_problem problem(const sps_operator *op, sps_opcode code, int k,

@@ -104,7 +104,7 @@ static void limit_rows(void)
 {
     if (runner_place() == SPS_HOST) return;
     ctx->opt.max_device_bytes = ctx->memory.device + spsi_blocks_room(N, 4) +
-                                ((size_t)10 << 20);
+                                ((size_t)6 << 20);
 }
 
 static double *product(sps_operator *op, int k)

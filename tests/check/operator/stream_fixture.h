@@ -45,10 +45,11 @@ static inline void limit(size_t more)
  * and `panels` bytes. */
 static inline void limit_for(const sps_csr *A, int k, size_t panels)
 {
-    const size_t ring = (size_t)4 << 20;
+    const size_t least = (size_t)4 << 20;
+    const size_t ring = (12 * (size_t)A->nnz + 8 * (size_t)A->nrow) / 8;
 
-    limit(spsi_blocks_room(A->nrow > A->ncol ? A->nrow : A->ncol, k) + ring +
-          panels);
+    limit(spsi_blocks_room(A->nrow > A->ncol ? A->nrow : A->ncol, k) +
+          (ring < least ? ring : least) + panels);
 }
 
 static inline sps_operator *operator_with(sps_context *c, sps_csr *A, int k,
