@@ -167,9 +167,9 @@ typedef struct sps_backend {
      * *bad is the number of rows that were reduced to their diagonal. */
     sps_status (*csr_fsai)(sps_context *ctx, const sps_csr *A, sps_csr *G,
                            double *v, bool symmetric, int64_t *bad);
-    /* --- products of sparse matrices.  Here A, B and C are in the memory of
-     * the backend (a csr in host memory is passed to the CPU's functions; there
-     * A and B have one dtype).  The rows of A and B are sorted without
+    /* --- products of sparse matrices, in the memory of the backend; a GPU
+     * multiplies also A and B in host memory, to C there, by panels.  In host
+     * memory A and B have one dtype.  The rows of A and B are sorted without
      * duplicates, and so are those of C, which stores every entry that has a
      * product.  c_ij is the chain of fused multiply-adds over ascending k that
      * starts from -0.  NULL where there are none. */

@@ -13,4 +13,14 @@
 sps_status spsi_cuda_csr_finish(sps_context *ctx, sps_status st, sps_csr *made,
                                 sps_csr **C_p);
 
+/* csr_multiply_device.cu: count becomes the entries of each row of A B, in host
+ * memory, for A and B in device memory. */
+sps_status spsi_cuda_csr_count(sps_context *ctx, const sps_csr *A,
+                               const sps_csr *B, int32_t *count);
+/* csr_multiply_far.cu: creates C = A B in host memory, for A and B there with
+ * values of one type, by panels of A; EDEVMEM if the device has no room for B
+ * and panels. */
+sps_status spsi_cuda_csr_multiply_far(sps_context *ctx, const sps_csr *A,
+                                      const sps_csr *B, sps_csr **C_p);
+
 #endif

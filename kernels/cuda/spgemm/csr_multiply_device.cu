@@ -227,6 +227,8 @@ sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
     sps_csr made = {};
     sps_status st;
 
+    if (A->place == SPS_HOST)
+        return spsi_cuda_csr_multiply_far(ctx, A, B, C_p);
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     made.nrow = A->nrow;
     made.ncol = B->ncol;
@@ -237,6 +239,23 @@ sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
     if (st == SPS_OK && spsi_cuda_state(ctx)->pool.depth == 0)
         st = spsi_cuda_wait(ctx);
     return spsi_cuda_csr_finish(ctx, st, &made, C_p);
+}
+
+sps_status spsi_cuda_csr_count(sps_context *ctx, const sps_csr *A,
+                               const sps_csr *B, int32_t *count)
+{
+    holder h(ctx);
+    product p = {};
+
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    if (A->nrow == 0) return SPS_OK;
+    p.ctx = ctx;
+    p.A = A;
+    p.B = B;
+    SPS_TRY_RETURN(open_product(&p, &h));
+    SPS_TRY_RETURN(choose_way(&p, &h, false));
+    SPS_TRY_RETURN(count_all(&p, &h));
+    return download(ctx, A->nrow, p.count, count);
 }
 
 sps_status spsi_cuda_csr_multiply_values(sps_context *ctx, const sps_csr *A,
