@@ -93,6 +93,9 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
 /* Constants of add_early and add_short. */
 enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, QUICK = 30, FEW_ROWS = 6000,
        SHORT_ROWS = 20000, SHORT = 8 };
+/* Iterations with ilu0 whose time the factors in place of long chains may take:
+ * of networks with large differences of conductance ilu0 takes 200. */
+enum { UNTIL = 100 };
 /* LEVEL: seconds that a GPU takes for each level of a triangular solve.
  * SHORT_ROW: least seconds that a host takes for each row of the factors of
  * add_short.  HEAD: number of rows that are examined first. */
@@ -407,7 +410,7 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
 
     l->count = l->at = l->factors.early = 0;
     l->factors.deep = -1;
-    l->factors.deep_worth = o->deep;
+    l->factors.deep_worth = o->deep * UNTIL / QUICK;
     l->factors.factored = l->factors.unfit = l->factors.completed = false;
     l->factors.refused = l->factors.worth[0] = l->factors.worth[1] = 0;
     if (!own) {
