@@ -86,46 +86,18 @@ def _step(sizes: Any, strides: Any, where: int) -> Optional[int]:
     return step if rest == 0 and step >= k else None
 
 
-class Where:
-    """Where the numbers of an array lie, asked of its package once; ``key``
-    has all of it."""
+def row_step(a: Any) -> Optional[int]:
+    """Doubles from row to row if the k numbers of a row are side by side and
+    rows do not overlap, else None."""
+    package = package_of(a)
+    return _step(a.shape, package.strides(a), package.address(a))
 
-    __slots__ = ("array", "package", "place", "shape", "strides", "address",
-                 "key")
 
-    def __init__(self, array: Any) -> None:
-        self.array = array
-        self.package = package = package_of(array)
-        self.place = package.place
-        self.shape = array.shape
-        self.strides = package.strides(array)
-        self.address = package.address(array)
-        self.key = self.place, self.shape, self.strides, self.address
-
-    def row_step(self) -> Optional[int]:
-        """Doubles from row to row if the k numbers of a row are contiguous and
-        rows do not overlap, else None."""
-        return _step(self.shape, self.strides, self.address)
-
-    def column_step(self) -> Optional[int]:
-        """Doubles from column to column if the n numbers of a column are
-        contiguous and columns do not overlap, else None."""
-        return _step(self.shape[::-1], self.strides[::-1], self.address)
-
-    def extent(self) -> Tuple[int, int]:
-        """The first address, and that behind the last number."""
-        low = high = self.address
-        if 0 in self.shape:
-            return low, low
-        for size, step in zip(self.shape, self.strides):
-            low += min(0, (size - 1) * step)
-            high += max(0, (size - 1) * step)
-        return low, high + 8
-
-    def overlaps(self, other: "Where") -> bool:
-        """Whether the ranges of addresses of two arrays of doubles do."""
-        (low, high), (first, last) = self.extent(), other.extent()
-        return self.place == other.place and low < last and first < high
+def column_step(a: Any) -> Optional[int]:
+    """Doubles from column to column if the n numbers of a column are contiguous
+    and columns do not overlap, else None."""
+    package = package_of(a)
+    return _step(a.shape[::-1], package.strides(a)[::-1], package.address(a))
 
 
 def empty(n: int, k: int, like: Any, by_columns: bool = False) -> Any:
@@ -141,10 +113,32 @@ def empty(n: int, k: int, like: Any, by_columns: bool = False) -> Any:
     return room[first:first + n * k].reshape(n, k)
 
 
-def empty_like(at: Where) -> Any:
-    """One of the shape and the order of the array there."""
-    by_columns = at.row_step() is None and at.column_step() is not None
-    return empty(at.shape[0], at.shape[1], at.array, by_columns)
+def empty_like(a: Any) -> Any:
+    """One of the shape and the order of a."""
+    by_columns = row_step(a) is None and column_step(a) is not None
+    return empty(a.shape[0], a.shape[1], a, by_columns)
+
+
+def extent(a: Any) -> Tuple[int, int]:
+    """The first address, and that behind the last number."""
+    package = package_of(a)
+    first = package.address(a)
+    if 0 in a.shape:
+        return first, first
+    steps = [(size - 1) * step
+             for size, step in zip(a.shape, package.strides(a))]
+    return (first + sum(s for s in steps if s < 0),
+            first + sum(s for s in steps if s > 0) +
+            package.dtype(a).itemsize)
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether the ranges of addresses of two arrays do."""
+    if type(a) is type(b) is np.ndarray:
+        return np.may_share_memory(a, b)
+    (low, high), (first, last) = extent(a), extent(b)
+    return package_of(a).place == package_of(b).place and \
+        low < last and first < high
 
 
 class Block:
@@ -168,12 +162,11 @@ class Block:
         n, k = array.shape
         self.array = array
         self.place = package.place
-        at = Where(array)
-        step = at.row_step() if self.place == context.place else None
+        step = row_step(array) if self.place == context.place else None
         self.wrapped = step is not None
         if self.wrapped:
             self.handle = context.make("sps_block_wrap", context.handle, n, k,
-                                       at.address, step)
+                                       package.address(array), step)
             if keep:
                 context.borrow(self.handle, array)
         else:
@@ -181,11 +174,10 @@ class Block:
                                        k)
 
     def layout(self, array: Any) -> Optional[Tuple[int, Order]]:
-        at = Where(array)
-        step = at.row_step()
+        step = row_step(array)
         if step is not None:
             return step, Order.ROW_MAJOR
-        step = at.column_step()
+        step = column_step(array)
         return None if step is None else (step, Order.COL_MAJOR)
 
     def put(self, context: Context) -> None:
@@ -225,28 +217,24 @@ class Slot:
         self.key: Any = None
         self.block: Any = None
 
-    def take(self, context: Context, at: Where) -> Block:
-        if at.key != self.key:
-            if not self._fits(context, at):
-                self.drop(context)
-                self.block = Block(context, at.array, keep=False)
-            self.key = at.key
-        self.block.array = at.array
+    def take(self, context: Context, array: Any) -> Block:
+        package = package_of(array)
+        place, shape = package.place, array.shape
+        step = row_step(array) if place == context.place else None
+        key = (place, shape, step,
+               None if step is None else package.address(array))
+        if key != self.key:
+            self.drop(context)
+            self.block = Block(context, array, keep=False)
+            self.key = key
+        self.block.array = array
         return self.block
-
-    def _fits(self, context: Context, at: Where) -> bool:
-        """Whether the block is one of the library, to which this array, too,
-        is copied."""
-        return self.block is not None and not self.block.wrapped and \
-            (at.place, at.shape) == self.key[:2] and \
-            (at.place != context.place or at.row_step() is None)
 
     def release(self, context: Context) -> None:
         """The solve has ended."""
         if self.block is not None:
             self.block.array = None
-            if not self.block.wrapped:
-                context.borrowed.pop(id(self.block.handle), None)
+            context.borrowed.pop(id(self.block.handle), None)
 
     def drop(self, context: Context) -> None:
         if self.block is not None:

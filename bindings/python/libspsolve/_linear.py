@@ -7,14 +7,14 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import (Block, Slot, Where, columns, complete, dense, empty,
-                      empty_like, interleave)
+from ._arrays import (Block, Slot, columns, complete, dense, empty,
+                      empty_like, interleave, overlap)
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import is_sparse
 from ._options import Options
-from ._packages import COMPLEX, DOUBLE, NUMPY, given, package_of, taken
+from ._packages import NUMPY, given, package_of, taken
 from ._progress import Callback, Display, Recorder
 from ._result import LinearResult, linear_result
 from ._structs import ResultData, Stop
@@ -139,54 +139,50 @@ class Solver(System):
         """value as doubles with as many rows as A has along the axis, in the
         real form if A is complex."""
         a = dense(value, name)
-        rows = self.shape[axis]
-        if a.shape[0] != rows:
-            raise ShapeError(f"{name} has {a.shape[0]} rows, A has {rows}"
+        if a.shape[0] != self.shape[axis]:
+            raise ShapeError(f"{name} has {a.shape[0]} rows, A has "
+                             f"{self.shape[axis]}"
                              f"{' columns' if axis else ''}")
         package = package_of(a)
-        if self.dtype is COMPLEX:
+        if self.dtype == np.complex128:
             return columns(interleave(package.to_host(a)
                                       if package is not NUMPY else a))
-        if package is NUMPY and a.dtype == COMPLEX:
+        if package.dtype(a) == np.complex128:
             raise TypeError(f"{name} is complex and A is real: solve for "
                             f"{name}.real and {name}.imag, as columns of one "
                             "block")
         return columns(a)
 
-    def _check_out(self, out: Any, shape: Any) -> None:
+    def _check_out(self, out: Any, B: Any, shape: Any) -> None:
         """out is what `taken` makes of the caller's."""
         package = package_of(out)
-        if package.dtype(out) != self.dtype or out.shape != shape or \
+        if package.dtype(out) != self.dtype or tuple(out.shape) != shape or \
                 not package.writeable(out):
             raise TypeError(f"out must be a writeable array of {self.dtype} of "
                             f"the shape {shape}")
-
-    def _room(self, at: Where, out: Any) -> Any:
-        if out is not None and self.dtype is DOUBLE:
-            return columns(out)
-        if self._n == self._ncol:
-            return empty_like(at)
-        return empty(self._ncol, at.shape[1], at.array)
-
-    def _check_apart(self, at_b: Where, at_x: Where) -> None:
-        """Of places that are those of the last solve it is known."""
-        if (at_b.key, at_x.key) != tuple(slot.key for slot in self._slots) \
-                and at_b.overlaps(at_x):
+        if overlap(out, B):
             raise ValueError("out and B share memory: give out memory of its "
                              "own, or omit it")
 
-    def _start(self, X: Any, B: Any, x0: Any) -> None:
+    def _start(self, B: Any, x0: Any, out: Any) -> Any:
+        if out is not None and self.dtype == np.float64:
+            X = columns(out)
+        elif self._n == self._ncol:
+            X = empty_like(B)
+        else:
+            X = empty(self._ncol, B.shape[1], B)
         if x0 is None:
             package_of(X).clear(X)
-            return
+            return X
         guess = self._real(x0, "x0", 1)
         if guess.shape[1] != B.shape[1]:
             raise ShapeError(f"x0 has {guess.shape[1]} columns, B has "
                              f"{B.shape[1]}")
         X[...] = package_of(X).from_any(guess, X)
+        return X
 
     def _answer(self, X: Any, was_vector: bool, out: Any) -> Any:
-        if self.dtype is COMPLEX:
+        if self.dtype == np.complex128:
             X = complete(X)
             if out is not None:
                 columns(out)[...] = X
@@ -226,26 +222,21 @@ class Solver(System):
         [1. 2.]
         """
         b = dense(B, "B")
-        was_vector, shape = b.ndim == 1, (self.shape[1], *b.shape[1:])
+        was_vector, shape = b.ndim == 1, self.shape[1:] + tuple(b.shape[1:])
         b = self._real(b, "B")
         room = None
         if out is not None:
             if not hasattr(out, "dtype"):
                 raise TypeError("out must be an array")
             room = taken(out)
-            self._check_out(room, shape)
-        at_b = Where(b)
-        X = self._room(at_b, room)
-        at_x = Where(X)
-        if out is not None:
-            self._check_apart(at_b, at_x)
-        self._start(X, b, x0)
+            self._check_out(room, b, shape)
+        X = self._start(b, x0, room)
         self._history.clear()
         data = ResultData(struct_size=ctypes.sizeof(ResultData))
         with self._interruptible() as guard, self._context as context:
             if b.shape[1] != self._k:
                 self._resize(context, b.shape[1])
-            self._run(context, at_b, at_x, data)
+            self._run(context, b, X, data)
             lib.sps_cancel(context.handle, False)
             notes = self._notes + context.take_notes()
             self._notes = ()
@@ -265,13 +256,13 @@ class Solver(System):
                              f"{self._k}")
         self._build(context, k)
 
-    def _run(self, context: Context, at_b: Where, at_x: Where,
+    def _run(self, context: Context, b: Any, X: Any,
              data: ResultData) -> None:
         of_b, of_x = self._slots
         try:
-            with context.ordered(at_b.array, at_x.array):
-                given_block = of_b.take(context, at_b)
-                answer = of_x.take(context, at_x)
+            with context.ordered(b, X):
+                given_block = of_b.take(context, b)
+                answer = of_x.take(context, X)
                 given_block.put(context)
                 answer.put(context)
                 status = lib.sps_solver_linear(
@@ -468,7 +459,7 @@ class Preconditioner(System):
             raise TypeError("R is complex and A is real: apply M to R.real "
                             "and R.imag")
         r = columns(interleave(a) if is_complex else a)
-        Z = empty_like(Where(r))
+        Z = empty_like(r)
         with self._context as context, context.ordered(r, Z):
             for first in range(0, r.shape[1], self._width):
                 part = slice(first, first + self._width)

@@ -134,10 +134,6 @@ class Device:
     def record(self, stream: Any, event: Any) -> None:
         raise NotImplementedError
 
-    def idle(self, stream: Any) -> bool:
-        """Whether all that was queued on the stream has been done."""
-        raise NotImplementedError
-
     def between(self, own: Any, ordinal: int, event: Any,
                 after: bool) -> None:
         """Stream `own` waits for the current one; `after`: the current one for
@@ -173,9 +169,6 @@ class Cupy(Device, Arrays):
 
     def record(self, stream: Any, event: Any) -> None:
         stream.record(event)
-
-    def idle(self, stream: Any) -> bool:
-        return bool(stream.done)
 
     def empty(self, shape: Any, like: Any) -> Any:
         return self.module.empty(shape, dtype=np.float64)
@@ -230,9 +223,6 @@ def _torch_dtype(kind: Any) -> np.dtype:
 class Torch(Device):
     name = "torch"
 
-    def __init__(self) -> None:
-        self.streams: Dict[Tuple[int, int], Any] = {}
-
     def is_block(self, value: Any) -> bool:
         module = self.module
         return value.dtype is module.float64 and value.is_cuda and \
@@ -277,11 +267,9 @@ class Torch(Device):
     def record(self, stream: Any, event: Any) -> None:
         event.record(stream)
 
-    def idle(self, stream: Any) -> bool:
-        return bool(stream.query())
-
     def empty(self, shape: Any, like: Any) -> Any:
-        return like.new_empty(shape, dtype=self.module.float64)
+        return self.module.empty(shape, dtype=self.module.float64,
+                                 device=like.device)
 
     def from_any(self, a: Any, like: Any) -> Any:
         return self.module.as_tensor(a, device=like.device)
@@ -307,20 +295,7 @@ class Torch(Device):
         return int(stream.cuda_stream)
 
     def current(self, ordinal: int) -> Any:
-        """That of a number that has been asked for before is the same object:
-        to make one takes 4 us."""
-        module = self.module
-        try:
-            number = module._C._cuda_getCurrentRawStream(ordinal)
-        except AttributeError:
-            return module.cuda.current_stream(ordinal)
-        stream = self.streams.get((ordinal, number))
-        if stream is None:
-            if len(self.streams) > 64:
-                self.streams.clear()
-            stream = module.cuda.current_stream(ordinal)
-            self.streams[ordinal, number] = stream
-        return stream
+        return self.module.cuda.current_stream(ordinal)
 
     def external(self, pointer: int, ordinal: int) -> Any:
         return self.module.cuda.ExternalStream(pointer, ordinal)
@@ -494,14 +469,12 @@ class Queue:
                 package.between(own, self.ordinal, event, after=False)
 
     def after(self, *arrays: Any) -> bool:
-        """Current streams wait for the library, unless it has ended, as it has
-        when it returns a result; False: the host has to."""
+        """Current streams wait for the library; False: the host has to."""
         for package in self._packages(arrays):
             if self.pointer is None:
                 return False
             own, event = self._end(package)
-            if not package.idle(own):
-                package.between(own, self.ordinal, event, after=True)
+            package.between(own, self.ordinal, event, after=True)
         return True
 
     def using(self) -> ContextManager[Any]:

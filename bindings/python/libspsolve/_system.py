@@ -69,10 +69,6 @@ class System:
             self._n = self._ncol = size_of(A, n)
         else:
             raise TypeError(self._refusal(A))
-        is_complex = self._matrix is not None and self._matrix.is_complex
-        half = 2 if is_complex else 1
-        self._dtype = COMPLEX if is_complex else DOUBLE
-        self._shape = self._n // half, self._ncol // half
 
     @staticmethod
     def _refusal(A: Any, wanted: str = "a sparse matrix of SciPy, a "
@@ -124,12 +120,14 @@ class System:
     @property
     def shape(self) -> Any:
         """Rows and columns of A."""
-        return self._shape
+        half = 2 if self.dtype == np.complex128 else 1
+        return self._n // half, self._ncol // half
 
     @property
     def dtype(self) -> np.dtype:
         """float64 or complex128."""
-        return self._dtype
+        is_complex = self._matrix is not None and self._matrix.is_complex
+        return COMPLEX if is_complex else DOUBLE
 
     @property
     def information(self) -> Dict[str, Any]:

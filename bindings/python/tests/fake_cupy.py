@@ -24,7 +24,6 @@ class Event:
 
 class Stream:
     count = 100
-    done = False
 
     def __init__(self, non_blocking=False):
         Stream.count += 1

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 import fake_cupy
 import libspsolve
-from libspsolve import _arrays
 from fake_cupy import CURRENT, HOST_PASSES, LOG, csr_matrix, ndarray
 from libspsolve import Preconditioner, Solver, eigsh, lobpcg, solve
 
@@ -87,16 +86,6 @@ def test_the_library_waits_for_the_caller_and_the_reverse(gpu, poisson, B):
         assert LOG == [("wait", own, caller), ("wait", caller, own)]
 
 
-def test_nobody_waits_for_a_library_that_has_ended(gpu, monkeypatch, poisson,
-                                                   B):
-    with Solver(csr_matrix(poisson), 3) as s:
-        own, caller = s._context.queue.pointer, CURRENT[-1].ptr
-        monkeypatch.setattr(fake_cupy.Stream, "done", True)
-        LOG.clear()
-        s.solve(ndarray(B))
-        assert LOG == [("wait", own, caller)]
-
-
 def test_a_solve_imports_and_converts_nothing(gpu, monkeypatch, poisson, B):
     """Either took microseconds of every call, however small the system."""
     def never(*arguments, **named):
@@ -108,26 +97,6 @@ def test_a_solve_imports_and_converts_nothing(gpu, monkeypatch, poisson, B):
         monkeypatch.setattr(ndarray, "astype", never)
         assert s.solve(B, out=out).all_converged
         assert s.solve(B).all_converged
-
-
-def test_a_solve_with_the_same_arrays_asks_where_they_are_once(
-        gpu, monkeypatch, poisson, B):
-    """Steps and ranges of addresses are those of the last solve."""
-    asked = []
-    for name in ("row_step", "column_step", "overlaps"):
-        monkeypatch.setattr(_arrays.Where, name, lambda at, *other, name=name,
-                            known=getattr(_arrays.Where, name):
-                            asked.append(name) or known(at, *other))
-    with Solver(csr_matrix(poisson), 3) as s:
-        B, out = ndarray(B), ndarray(np.zeros((400, 3)))
-        s.solve(B, out=out)
-        assert "overlaps" in asked
-        del asked[:]
-        s.solve(B, out=out)
-        assert not asked
-        with pytest.raises(ValueError, match="share memory"):
-            s.solve(B, out=ndarray(B._a[::-1]))
-        s.solve(out, out=ndarray(B._a))
 
 
 def test_values_and_matrices_are_updated_in_place(gpu, poisson, B):
