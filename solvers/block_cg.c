@@ -16,7 +16,8 @@
  * largest (doc/log/block-cg-rank.md).
  *
  * Where M returns single precision (multigrid), P is kept in it
- * (float_directions.h).
+ * (float_directions.h).  Where M can keep what it needs of R (multigrid on a
+ * GPU), it does so in the pass that forms R, and need not read R again.
  *
  * A step in n x k block reads and writes (doc/numerics.md):
  *   SpMM 2 | P'Q, P'R 3 | R 3 | X 3 | Z = D^-1 R 2, none if M = c I
@@ -64,6 +65,7 @@ struct block_cg {
                            step first computes its own P */
     int why;            /* why the fused steps stopped: bits SPS_FUSED_... */
     sps_float_directions floats;
+    bool met;           /* M has kept what it needs of the present R */
 };
 
 /* Adds to X the steps that have not been added. */
@@ -233,7 +235,7 @@ static sps_status start(sps_linear *s, void *method)
     sps_fused_cg_task t;
     sps_status st = SPS_OK;
 
-    m->ready = m->fused_P = m->behind = false;
+    m->ready = m->fused_P = m->behind = m->met = false;
     m->why = 0;
     m->width = s->width = s->k;
     spsi_floats_open(s, &m->floats);
@@ -276,6 +278,7 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
     (void)from;
     (void)count;
     ((struct block_cg *)method)->ready = false;
+    ((struct block_cg *)method)->met = false;
     return SPS_OK;
 }
 
@@ -387,7 +390,9 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
     if (s->stop) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     spsi_small_shape(m->norm2, 1, s->k);
-    st = spsi_subtract(Q, m->C, &s->R, m->norm2);
+    st = m->floats.on
+        ? spsi_linear_subtract(s, Q, m->C, m->norm2, &m->met)
+        : spsi_subtract(Q, m->C, &s->R, m->norm2);
     for (int p = 0; p < s->k; p++) m->norm2->v[p] = sqrt(m->norm2->v[p]);
     if (st == SPS_OK && m->floats.on && spsi_best_due(s, m->norm2->v))
         st = spsi_floats_end(s, &m->floats, s->work[0]);
@@ -410,7 +415,10 @@ static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
     if (m->floats.on) {
         spsi_floats_view(s, &m->floats, s->k, view);
         *Z_p = view;
-        SPS_TRY(spsi_linear_precondition(s, &s->R, view));
+        s->M->follows = m->met;
+        st = spsi_linear_precondition(s, &s->R, view);
+        s->M->follows = m->met = false;
+        if (st != SPS_OK) return st;
     } else {
         spsi_block_narrow(room, s->k);
         SPS_TRY(spsi_linear_direction(s, &s->R, room, Z_p));

@@ -479,6 +479,23 @@ sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
     return st;
 }
 
+sps_status spsi_linear_subtract(sps_linear *s, const sps_block *Q,
+                                const sps_small *a, sps_small *norm2,
+                                bool *met)
+{
+    sps_precond *M = s->M;
+    sps_status st = SPS_OK;
+
+    *met = false;
+    if (M && M->type->subtract && !spsi_comm_many(s->ctx) &&
+        !spsi_comm_ordered(s->ctx)) {
+        M->norms = s->resnorm;
+        st = M->type->subtract(M, Q, a, &s->R, norm2, met);
+        M->norms = NULL;
+    }
+    return st != SPS_OK || *met ? st : spsi_subtract(Q, a, &s->R, norm2);
+}
+
 sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
                                  sps_block *Z, const sps_block **Z_p)
 {

@@ -315,6 +315,12 @@ static inline void spsi_linear_room(const sps_linear *s, int i, int64_t n,
 sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
                                     sps_block *Z);
 
+/* R -= Q a, and norm2, 1 x k, becomes the squared norms of the columns of R.
+ * *met: M has kept what it needs of R, so that the next application of M to R,
+ * if it gives floats, may set M->follows. */
+sps_status spsi_linear_subtract(sps_linear *s, const sps_block *Q,
+                                const sps_small *a, sps_small *norm2,
+                                bool *met);
 /* As spsi_linear_precondition, but *Z_p may be R itself if M is a multiple of
  * the identity and nothing is projected; this saves two block passes.  For
  * methods whose iterates do not change when M is scaled. */

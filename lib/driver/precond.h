@@ -61,6 +61,12 @@ typedef struct sps_precond_type {
     sps_status (*update)(sps_precond *M);    /* same pattern, new values */
     sps_status (*apply)(const sps_precond *M, const sps_block *R,
                         sps_block *Z);       /* Z = M R; Z and R differ */
+    /* R -= Q a, with the squared norms of the columns of R in norm2, 1 x k; and
+     * keeps what `apply` needs of R, if *served.  M->norms belong to the R
+     * before.  May be NULL. */
+    sps_status (*subtract)(const sps_precond *M, const sps_block *Q,
+                           const sps_small *a, sps_block *R, sps_small *norm2,
+                           bool *served);
     void (*destroy)(sps_precond *M);         /* frees what M->own does not
                                                 release; may be NULL */
     /* As sps_precond_describe; if NULL, the name is printed. */
@@ -105,6 +111,8 @@ struct sps_precond {
     const double *norms;      /* during apply: approximate norms of the
                                  columns of R if the caller knows them, or
                                  NULL */
+    bool follows;             /* during apply: R is what the last `subtract`
+                                 has left, and Z is of floats */
     sps_apply_fn user;        /* function given to sps_precond_user */
     void *user_data;
 };

@@ -329,6 +329,13 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     return M->n == 0 ? SPS_OK : spsi_amg_apply((const amg *)M, R, Z);
 }
 
+static sps_status subtract(const sps_precond *M, const sps_block *Q,
+                           const sps_small *a, sps_block *R, sps_small *norm2,
+                           bool *served)
+{
+    return spsi_amg_subtract((const amg *)M, Q, a, R, norm2, served);
+}
+
 void spsi_amg_destroy(sps_precond *M)
 {
     amg *m = (amg *)M;
@@ -358,6 +365,7 @@ SPS_DEFINE(sps_precond_type, spsi_precond_amg) = {
     .name = "amg", .floats = true, .symmetric = true,
     .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(amg),
     .ranks = SPS_RANKS_OWN, .over = spsi_amg_whole,
-    .build = build, .update = update, .apply = apply, .destroy = spsi_amg_destroy,
+    .build = build, .update = update, .apply = apply,
+    .subtract = subtract, .destroy = spsi_amg_destroy,
     .describe = describe,
 };

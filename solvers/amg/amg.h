@@ -304,6 +304,11 @@ void spsi_amg_set_roots(amg_level *l);
 sps_status spsi_amg_open(amg *m);       /* makes operators and blocks */
 sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);
+/* R -= Q a together with the entry of R into the next cycle (driver/precond.h,
+ * `subtract`). */
+sps_status spsi_amg_subtract(const amg *m, const sps_block *Q,
+                             const sps_small *a, sps_block *R,
+                             sps_small *norm2, bool *served);
 void spsi_amg_close(amg *m);
 
 #ifdef __cplusplus

@@ -610,6 +610,7 @@ static sps_status apply_floats(const amg *m, const sps_block *R, sps_block *Z)
     double in[SPS_BLOCK_MAX], out[SPS_BLOCK_MAX];
     sps_status st;
 
+    if (m->super.follows) return cycle(m, 0, l->r, Z);
     SPS_TRY(factors(m, R, in, out));
     SPS_TRY(enter(m, in, R, l->r));
     if (Z->dtype == SPS_F32) return cycle(m, 0, l->r, Z);
@@ -652,6 +653,27 @@ sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
         shape_as(m->level[i].x, R->k, ld);
     }
     return m->floats ? apply_floats(m, R, Z) : apply_doubles(m, R, Z);
+}
+
+/* The columns are scaled by their norms before, which the new ones do not
+ * exceed by much: both are in the range of single precision. */
+sps_status spsi_amg_subtract(const amg *m, const sps_block *Q,
+                             const sps_small *a, sps_block *R,
+                             sps_small *norm2, bool *served)
+{
+    const amg_level *l = m->level;
+    double in[SPS_BLOCK_MAX], out[SPS_BLOCK_MAX];
+    sps_status st = SPS_OK;
+
+    *served = false;
+    if (!m->device || !m->floats || !l->inverse || !m->super.norms ||
+        m->super.n == 0)
+        return SPS_OK;
+    shape_as(l->r, R->k, spsi_block_ld(R->k));
+    SPS_TRY(factors(m, R, in, out));
+    SPS_TRY(m->device->subtract(Q, a, R, norm2, l->inverse, in, l->r, served));
+fail:
+    return st;
 }
 
 void spsi_amg_close(amg *m)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_cycle.cu - operations of multigrid outside the set-up of its levels:
  * `weigh` scales rows and columns of a matrix, `ahead` makes a prolongation
- * with a smoothing step, `enter` converts the residual at the start of a cycle.
+ * with a smoothing step, `enter` converts the residual at the start of a cycle,
+ * `subtract` does so where a residual is made (cuda/block/single_enter.cu).
  *
  * weigh: 16 bytes an entry for doubles, 12 for floats, and 4 more with column
  * factors.  ahead: 20 or 16 bytes an entry of A P, 12 an entry of P.  enter: 12
  * bytes an element. */
 #include "cuda/amg/coarse.cuh"
+#include "cuda/block/single_enter.h"
 
 namespace {
 
@@ -227,4 +229,12 @@ sps_status spsi_coarse_enter(const sps_block *d, const double *c,
     return run_items(ctx, R->n * across, enter_rows, column_of(d),
                      (const double *)device, (const double *)R->data, R->ld,
                      R->n, R->k, across, (float *)U->data, U->ld);
+}
+
+sps_status spsi_coarse_subtract(const sps_block *Q, const sps_small *a,
+                                sps_block *R, sps_small *S, const sps_block *d,
+                                const double *c, sps_block *U, bool *served)
+{
+    *served = spsi_cuda_single_enters(Q, a, R, U);
+    return *served ? spsi_cuda_single_enter(Q, a, R, S, d, c, U) : SPS_OK;
 }

@@ -331,6 +331,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .weigh = spsi_coarse_weigh,
     .ahead = spsi_coarse_ahead,
     .enter = spsi_coarse_enter,
+    .subtract = spsi_coarse_subtract,
     .invert = spsi_coarse_invert,
     .fetch = fetch_array,
     .close = close_level,

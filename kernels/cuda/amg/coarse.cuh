@@ -155,6 +155,9 @@ sps_status spsi_coarse_ahead(sps_context *ctx, const sps_csr *P,
                              bool *within);
 sps_status spsi_coarse_enter(const sps_block *d, const double *c,
                              const sps_block *R, sps_block *U);
+sps_status spsi_coarse_subtract(const sps_block *Q, const sps_small *a,
+                                sps_block *R, sps_small *S, const sps_block *d,
+                                const double *c, sps_block *U, bool *served);
 sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
                                 const sps_csr *B, int64_t *count);
 sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular);

@@ -243,6 +243,78 @@ START_TEST(two_columns_are_as_far_apart_as_four)
 }
 END_TEST
 
+/* Makes a random block and a copy of it. */
+static void random_pair(amg_case *c, int k, uint64_t seed, sps_block **X_p,
+                        sps_block **Y_p)
+{
+    *X_p = fixture_block(c->ctx, c->A->nrow, k, NULL, 0);
+    *Y_p = fixture_block(c->ctx, c->A->nrow, k, NULL, 0);
+    OK(c->ctx, sps_block_random(*X_p, seed));
+    OK(c->ctx, spsi_copy(*X_p, *Y_p));
+}
+
+/* Compares R -= Q a and Z = M R in two passes with that where M takes in R. */
+static void enter_at_once(int k, int r)
+{
+    amg_case c;
+    sps_block *R[2], *Q[2], *Z[2];
+    sps_small *a = NULL, *norm2[2] = { NULL };
+    double norm[16], most[16], off[16];
+    bool served;
+
+    amg_open(&c, "poisson7 11", 2, 16);
+    ck_assert(amg_make(&c)->floats);
+    random_pair(&c, k, 5, &R[0], &R[1]);
+    random_pair(&c, r, 6, &Q[0], &Q[1]);
+    OK(c.ctx, spsi_norms(R[0], norm));
+    OK(c.ctx, spsi_small_create(c.ctx, r, k, &a));
+    for (int i = 0; i < r * k; i++) a->v[i] = (i % 7 - 3) / 8.0;
+    for (int i = 0; i < 2; i++) {
+        OK(c.ctx, spsi_small_create(c.ctx, 1, k, &norm2[i]));
+        OK(c.ctx, spsi_block_create(c.ctx, c.A->nrow, k, SPS_F32, &Z[i]));
+    }
+    OK(c.ctx, spsi_subtract(Q[0], a, R[0], norm2[0]));
+    c.M->norms = norm;
+    OK(c.ctx, c.M->type->subtract(c.M, Q[1], a, R[1], norm2[1], &served));
+    ck_assert_int_eq(served, fixture_place() != SPS_HOST);
+    if (served) {
+        OK(c.ctx, sps_precond_apply(c.M, R[0], Z[0]));
+        c.M->follows = true;
+        OK(c.ctx, sps_precond_apply(c.M, R[1], Z[1]));
+        c.M->follows = false;
+        for (int j = 0; j < k; j++)
+            ck_assert_double_le(fabs(norm2[0]->v[j] - norm2[1]->v[j]),
+                                1e-13 * norm2[0]->v[j]);
+        OK(c.ctx, spsi_axpby(-1.0, R[0], 1.0, R[1]));
+        OK(c.ctx, spsi_largest(R[1], off));
+        for (int j = 0; j < k; j++) ck_assert_double_le(off[j], 1e-14);
+        OK(c.ctx, spsi_copy(Z[0], R[0]));
+        OK(c.ctx, spsi_largest(R[0], most));
+        OK(c.ctx, spsi_copy(Z[1], R[1]));
+        OK(c.ctx, spsi_axpby(-1.0, R[0], 1.0, R[1]));
+        OK(c.ctx, spsi_largest(R[1], off));
+        for (int j = 0; j < k; j++)
+            ck_assert_double_le(off[j], 1e-6 * most[j]);
+    }
+    c.M->norms = NULL;
+    for (int i = 0; i < 2; i++) {
+        sps_block_destroy(&R[i]);
+        sps_block_destroy(&Q[i]);
+        sps_block_destroy(&Z[i]);
+        spsi_small_destroy(&norm2[i]);
+    }
+    spsi_small_destroy(&a);
+    amg_close(&c);
+}
+
+START_TEST(a_residual_enters_as_it_is_made)
+{
+    static const int k[] = { 2, 5, 8, 15, 16, 16 }, r[] = { 2, 5, 7, 16, 16, 3 };
+
+    for (int t = 0; t < 6; t++) enter_at_once(k[t], r[t]);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(floats_stand_any_scale),
     RUNNER_TEST(what_floats_cannot_hold_is_in_doubles),
@@ -251,5 +323,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(residuals_that_rise_leave_the_sum_right),
     RUNNER_TEST(soft_joints_are_in_doubles),
     RUNNER_TEST(two_columns_are_as_far_apart_as_four),
+    RUNNER_TEST(a_residual_enters_as_it_is_made),
 };
 RUNNER_MAIN("amg_floats", tests)
