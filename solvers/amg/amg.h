@@ -246,7 +246,7 @@ sps_status spsi_amg_levels(amg *m, bool again);
 
 /* ahead.c: whether a product with the pattern of AP, the level's matrix times
  * P, takes less than one with P and a smoothing step. */
-bool spsi_amg_ahead_pays(const amg *m, const amg_level *l, const sps_csr *P,
+bool spsi_amg_ahead_pays(const amg_level *l, const sps_csr *P,
                          const sps_csr *AP);
 /* Sets the values of S, on the pattern of l->AP, to P - D^-1 A P / root[0],
  * where l->AP has all entries of P (*within). */

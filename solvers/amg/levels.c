@@ -157,7 +157,7 @@ static sps_status project(amg *m, amg_level *l, amg_level *next,
                                              &next->own));
     SPS_TRY(keep(ctx, &l->P, &made[0]));
     SPS_TRY(keep(ctx, &l->R, &made[1]));
-    if (again ? l->AP != NULL : spsi_amg_ahead_pays(m, l, l->P, made[2]))
+    if (again ? l->AP != NULL : spsi_amg_ahead_pays(l, l->P, made[2]))
         SPS_TRY(keep(ctx, &l->AP, &made[2]));
 fail:
     drop(ctx, made);

@@ -234,8 +234,8 @@ static double largest_of(const sps_block *X)
 START_TEST(a_step_ahead_changes_nothing)
 {
     static const char *const line[] = {
-        "poisson7 13", "laplace27 12 -jump", "elasticity 8",
-        "convection 12 -velocity 0.6",
+        "poisson7 24", "laplace27 12 -jump", "elasticity 8",
+        "convection 24 -velocity 0.6",
     };
 
     for (int t = 0; t < 16; t++) {
