@@ -77,7 +77,7 @@ START_TEST(long_rows_have_the_same_bits_in_panels_of_any_number)
     double *exact, *y;
 
     GPU_ONLY();
-    A = matrix(lengths, 8, 160, 200000);
+    A = matrix(lengths, 8, 200, 200000);
     one = operator_with(near, A, 5, "spmm.stream");
     ck_assert_int_gt(streaming(one)->longs, 0);
     limit_for(A, 5, (size_t)700 << 10);
