@@ -493,12 +493,12 @@ sps_status sps_csr_laplacian(sps_context *ctx, const sps_csr *A,
  *  the sum is zero.  Its values are floats if those of A and B are, otherwise
  *  doubles.  c_ij sums a_ik b_kj over ascending k by fused multiply-adds, so
  *  its bits are the same on host and GPU and for any number of threads.
- *  Unsorted rows and duplicates of A and B are sorted and summed in a copy,
- *  with a note. The product is computed row by row (Gustavson, ACM TOMS 4,
- *  1978), on a GPU in groups of rows by the memory that they need (after
- *  ApSpGEMM, ACM TACO 2024); there a matrix that is marked SPS_SORTED is not
- *  checked again.  EINVAL; ESHAPE if l differs; EMATRIX names the first bad
- *  row; EUNFIT for 2^31 rows or more on a GPU; ENOMEM, EDEVMEM. */
+ *  Unsorted rows and duplicates are sorted and summed in a copy, with a note.
+ *  The product is computed row by row (Gustavson, ACM TOMS 4, 1978), on a GPU
+ *  in groups of rows by their memory, and for large matrices in host memory by
+ *  panels (after ApSpGEMM, ACM TACO 2024); on a GPU a matrix marked SPS_SORTED
+ *  is not checked again.  EINVAL; ESHAPE if l differs; EMATRIX names the first
+ *  bad row; EUNFIT for 2^31 rows or more on a GPU; ENOMEM, EDEVMEM. */
 sps_status sps_csr_multiply(sps_context *ctx, const sps_csr *A,
                             const sps_csr *B, sps_csr **C_p);
 /** Creates *T_p = A' as a new csr in the memory where A is stored, with the

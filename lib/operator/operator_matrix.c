@@ -113,6 +113,26 @@ fail:
     return st;
 }
 
+/* Products of matrices in host memory whose arrays have so many bytes are
+ * computed on the GPU of the context, which the host would take several times
+ * as long for. */
+static const size_t LARGE = (size_t)64 << 20;
+
+/* Creates C = A B for matrices in host memory.  The bits are the same on host
+ * and GPU. */
+static sps_status multiply_host(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, sps_csr **C_p)
+{
+    const sps_backend *gpu = ctx->backend;
+    sps_status st = SPS_EDEVMEM;
+
+    if (gpu->place == SPS_CUDA && gpu->csr_multiply && A->nrow > 0 &&
+        12 * (size_t)(A->nnz + B->nnz) >= LARGE)
+        st = gpu->csr_multiply(ctx, A, B, C_p);
+    if (st != SPS_EDEVMEM && st != SPS_EUNFIT && st != SPS_ENOMEM) return st;
+    return spsi_backends[0]->csr_multiply(ctx, A, B, C_p);
+}
+
 /* Computes *C_p = A B, or, if C_p is NULL, the values of C. */
 static sps_status multiply(sps_context *ctx, const sps_csr *A, const sps_csr *B,
                            sps_csr *C, sps_csr **C_p)
@@ -126,8 +146,11 @@ static sps_status multiply(sps_context *ctx, const sps_csr *A, const sps_csr *B,
 
     SPS_TRY(as_doubles(ctx, A, mixed, &same_A, &a));
     SPS_TRY(as_doubles(ctx, B, mixed, &same_B, &b));
-    SPS_TRY(C_p ? on->csr_multiply(ctx, &same_A, &same_B, C_p)
-                : on->csr_multiply_values(ctx, &same_A, &same_B, C));
+    if (C_p && A->place == SPS_HOST)
+        SPS_TRY(multiply_host(ctx, &same_A, &same_B, C_p));
+    else
+        SPS_TRY(C_p ? on->csr_multiply(ctx, &same_A, &same_B, C_p)
+                    : on->csr_multiply_values(ctx, &same_A, &same_B, C));
 fail:
     spsi_free(ctx, a);
     spsi_free(ctx, b);

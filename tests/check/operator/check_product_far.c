@@ -78,6 +78,34 @@ START_TEST(a_large_product_takes_little_of_the_gpu)
 }
 END_TEST
 
+/* The caller's product takes the GPU, and the host where that has no room. */
+START_TEST(the_product_of_the_caller_is_the_same_with_and_without_room)
+{
+    const int64_t n = 500000;
+    sps_context *ctx;
+    sps_csr *A, *C = NULL, *want = NULL;
+
+    GPU_ONLY();
+    if (runner_quick()) runner_leave_out("a matrix of 64 MB");
+    ctx = runner_context();
+    A = zoo_matrix(zoo_find("grid7"), n, 3, ZOO_RANDOM, SPS_F64);
+    ck_assert_int_ge(24 * A->nnz, (int64_t)64 << 20);
+    OK(ctx, spsi_backends[0]->csr_multiply(ctx, A, A, &want));
+    for (int room = 0; room < 2; room++) {
+        const int64_t sent = ctx->memory.to_device;
+
+        ctx->opt.max_device_bytes = room ? 0 : ctx->memory.device + 1000;
+        OK(ctx, sps_csr_multiply(ctx, A, A, &C));
+        same_matrix(C, want, "the caller's product");
+        ck_assert((ctx->memory.to_device - sent >= 12 * A->nnz) == (room > 0));
+        sps_csr_destroy(ctx, &C);
+    }
+    sps_csr_destroy(ctx, &want);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(every_device_allocation_may_fail_and_nothing_is_lost)
 {
     sps_context_options co;
@@ -117,6 +145,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(products_of_the_zoo_have_the_bits_of_the_host),
     RUNNER_TEST(a_large_product_takes_little_of_the_gpu),
+    RUNNER_TEST(the_product_of_the_caller_is_the_same_with_and_without_room),
     RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
 };
 RUNNER_MAIN("product_far", tests)
