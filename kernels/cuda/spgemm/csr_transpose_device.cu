@@ -13,15 +13,24 @@
 
 namespace {
 
-/* row[p] = the row of entry p; a warp processes a row. */
-__global__ void __launch_bounds__(256)
+/* row[p] = the row of entry p; G threads process a row. */
+template <int G> __global__ void __launch_bounds__(256)
 number_rows(const int64_t *__restrict__ rowptr, int64_t n, int32_t *row)
 {
-    const int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 32;
+    const int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / G;
 
     if (i >= n) return;
-    for (int64_t p = rowptr[i] + threadIdx.x % 32; p < rowptr[i + 1]; p += 32)
+    const int64_t end = rowptr[i + 1];
+
+    for (int64_t p = rowptr[i] + threadIdx.x % G; p < end; p += G)
         row[p] = (int32_t)i;
+}
+
+template <int G>
+sps_status launch_number_rows(sps_context *ctx, const sps_csr *A, int32_t *row)
+{
+    return run_kernel(ctx, (unsigned)ceil_div(A->nrow, 256 / G), 256,
+                      number_rows<G>, A->rowptr, A->nrow, row);
 }
 
 template <class I> __global__ void __launch_bounds__(256)
@@ -102,8 +111,8 @@ sps_status transpose_entries(sps_context *ctx, const sps_csr *A, sps_csr *T)
     SPS_TRY_RETURN(h.take(nnz, &entry));
     SPS_TRY_RETURN(sort_entries(ctx, &h, A, sorted, entry));
     SPS_TRY_RETURN(h.take(nnz, &row));
-    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(A->nrow, 8), 256,
-                              number_rows, A->rowptr, A->nrow, row));
+    SPS_TRY_RETURN(nnz / A->nrow < 8 ? launch_number_rows<4>(ctx, A, row)
+                                     : launch_number_rows<32>(ctx, A, row));
     SPS_TRY_RETURN(run_kernel(ctx, blocks, 256, find_offsets, sorted, nnz,
                               A->ncol, T->rowptr));
     if (A->dtype == SPS_F64)
