@@ -72,23 +72,30 @@ __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
     return faults;
 }
 
-/* Sets the bits of *faults for the faults of all rows. */
+/* Sets the bits of *faults for the faults of all rows.  A warp stops when all
+ * faults are known, and reads *faults only once: many reads of one address take
+ * turns. */
 __global__ void __launch_bounds__(256)
 find_faults(const int64_t *__restrict__ rowptr,
             const int32_t *__restrict__ col, int64_t n, int *faults)
 {
     const group<8> g;
-    const int64_t i = group_number<8>(), row = i < n ? i : 0;
-    const int64_t first = rowptr[row];
+    const int64_t step = (int64_t)gridDim.x * 32;
     const int held = __shfl_sync(all_lanes, *(volatile int *)faults, 0);
+    int known = held;
 
-    if (held == block_faults) return;
-    const int mine = (int)__reduce_or_sync(
-        all_lanes, (unsigned)faults_of(col, row, first,
-                                       (int)(rowptr[row + 1] - first),
-                                       row > 0 ? rowptr[row - 1] : first, g));
+    for (int64_t base = group_number<8>() / 4 * 4;
+         base < n && known != block_faults; base += step) {
+        const int64_t i = base + threadIdx.x % 32 / 8, row = i < n ? i : 0;
+        const int64_t first = rowptr[row];
 
-    if (threadIdx.x % 32 == 0 && mine & ~held) atomicOr(faults, mine);
+        known |= (int)__reduce_or_sync(
+            all_lanes,
+            (unsigned)faults_of(col, row, first,
+                                (int)(rowptr[row + 1] - first),
+                                row > 0 ? rowptr[row - 1] : first, g));
+    }
+    if (threadIdx.x % 32 == 0 && known & ~held) atomicOr(faults, known);
 }
 
 /* The pattern of the blocks of a matrix: offsets of its block rows, and block

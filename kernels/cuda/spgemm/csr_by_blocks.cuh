@@ -24,9 +24,12 @@ int size_without(int faults, bool columns)
  * device memory. */
 sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
 {
+    const int64_t blocks = ceil_div(A->nrow, 32);
+    const int64_t most = 16 * (int64_t)spsi_cuda_state(p.ctx)->sms;
+
     if (A->nrow == 0) return SPS_OK;
-    return run_kernel(p.ctx, (unsigned)ceil_div(A->nrow, 32), 256, find_faults,
-                      A->rowptr, A->col, A->nrow, faults);
+    return run_kernel(p.ctx, (unsigned)(blocks < most ? blocks : most), 256,
+                      find_faults, A->rowptr, A->col, A->nrow, faults);
 }
 
 /* Returns whether a matrix with these faults consists of r x s blocks. */
