@@ -186,26 +186,36 @@ struct extent {
                                  number */
 };
 
+constexpr int64_t extent_items = 1 << 16;   /* a multiple of 256 */
+
 struct find_extent {
     const double *x;
     int64_t ld;
     int d;
+    int64_t n;
     extent *e;
 
-    __device__ void raise(unsigned long long *to, double v) const
+    __device__ void raise(unsigned long long *to, unsigned long long key) const
     {
-        const unsigned long long key = order_of(v);
-
-        if (key > *(volatile unsigned long long *)to) atomicMax(to, key);
+        key = group_most<32>(key);
+        if (threadIdx.x % 32 == 0 && key > *(volatile unsigned long long *)to)
+            atomicMax(to, key);
     }
-    __device__ void operator()(int64_t i) const
+    /* Looks at the points t, t + extent_items, ...; called by whole warps. */
+    __device__ void operator()(int64_t t) const
     {
         for (int a = 0; a < d; a++) {
-            const double v = x[i * ld + a];
+            unsigned long long high = 0, low = 0;
 
-            if (!(fabs(v) < 1e300)) e->bad = 1;
-            raise(&e->high[a], v);
-            raise(&e->low[a], -v);
+            for (int64_t i = t; i < n; i += extent_items) {
+                const double v = x[i * ld + a];
+
+                if (!(fabs(v) < 1e300)) e->bad = 1;
+                high = max(high, order_of(v));
+                low = max(low, order_of(-v));
+            }
+            raise(&e->high[a], high);
+            raise(&e->low[a], low);
         }
     }
 };
@@ -247,7 +257,8 @@ sps_status rigid_motions(sps_coarse *l, const sps_block *X, bool *finite)
 
     SPS_TRY_RETURN(h.take(1, &there));
     SPS_TRY_RETURN(clear(ctx, 1, there));
-    SPS_TRY_RETURN(each(ctx, X->n, find_extent{numbers(X), X->ld, X->k, there}));
+    SPS_TRY_RETURN(each(ctx, extent_items,
+                        find_extent{numbers(X), X->ld, X->k, X->n, there}));
     SPS_TRY_RETURN(download(ctx, 1, there, &here));
     *finite = here.bad == 0;
     if (!*finite) return SPS_OK;
