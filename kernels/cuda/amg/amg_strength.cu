@@ -271,40 +271,54 @@ struct merge_couplings : several_rows {
 };
 
 /* Moves the strong couplings of node v to the front of its memory, and counts
- * them. */
+ * them.  A group of lanes loads G couplings before it stores those of them that
+ * are strong, at or before the places that it has loaded. */
 struct select_strong {
     graph_view g;
     const double *most;
     const int32_t *length;
     int32_t *count;
 
-    __device__ void operator()(int64_t v) const
+    template <int G> __device__ void run(int64_t v, int lane) const
     {
-        int64_t to = g.rowptr[v];
+        const int64_t first = v < 0 ? 0 : g.rowptr[v];
+        const int all = v < 0 ? 0 : length[v];
+        const double own = v < 0 ? 0 : most[v];
+        const int steps = __reduce_max_sync(all_lanes, (all + G - 1) / G);
+        int64_t to = first;
 
-        for (int64_t p = to; p < g.rowptr[v] + length[v]; p++) {
-            const int32_t u = g.col[p];
-            const double c = g.weight[p];
+        for (int t = 0; t < steps; t++) {
+            const int q = t * G + lane;
+            const int32_t u = q < all ? g.col[first + q] : 0;
+            const double c = q < all ? g.weight[first + q] : 0;
+            const bool mine = q < all && is_strong(c, SPS_COARSE_THETA_BLOCKS,
+                                                   own, most[u]);
+            const unsigned strong = group_ballot<G>(mine);
+            const int64_t at = to + __popc(strong & ((1u << lane) - 1));
 
-            if (!is_strong(c, SPS_COARSE_THETA_BLOCKS, most[v], most[u]))
-                continue;
-            g.col[to] = u;
-            g.weight[to++] = c;
+            if (mine) {
+                g.col[at] = u;
+                g.weight[at] = c;
+            }
+            __syncwarp();
+            to += __popc(strong);
         }
-        count[v] = (int32_t)(to - g.rowptr[v]);
+        if (v >= 0 && lane == 0) count[v] = (int32_t)(to - first);
     }
 };
 
 struct close_gaps {
     graph_view from, to;
 
-    __device__ void operator()(int64_t v) const
+    template <int G> __device__ void run(int64_t v, int lane) const
     {
-        int64_t p = from.rowptr[v];
+        if (v < 0) return;
+        const int64_t begin = to.rowptr[v], end = to.rowptr[v + 1];
+        const int64_t p = from.rowptr[v] - begin;
 
-        for (int64_t q = to.rowptr[v]; q < to.rowptr[v + 1]; q++, p++) {
-            to.col[q] = from.col[p];
-            to.weight[q] = from.weight[p];
+        for (int64_t q = begin + lane; q < end; q += G) {
+            to.col[q] = from.col[p + q];
+            to.weight[q] = from.weight[p + q];
         }
     }
 };
@@ -360,9 +374,11 @@ sps_status strength_several(sps_coarse *l)
     room.rowptr = rowptr;
     SPS_TRY_RETURN(launch_groups<32>(ctx, n, NULL,
                                      merge_couplings{s, room, most, length}));
-    SPS_TRY_RETURN(each(ctx, n, select_strong{room, most, length, count}));
+    SPS_TRY_RETURN(each_group(ctx, n, runs / n, NULL,
+                              select_strong{room, most, length, count}));
     SPS_TRY_RETURN(open_graph(l, count));
-    return each(ctx, n, close_gaps{room, {l->rowptr, l->col, l->weight}});
+    return each_group(ctx, n, runs / n, NULL,
+                      close_gaps{room, {l->rowptr, l->col, l->weight}});
 }
 
 } // namespace
