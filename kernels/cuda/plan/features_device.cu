@@ -104,6 +104,9 @@ row_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
  * column between the first and the last, range after range, if there are few
  * ranges. */
 constexpr int words_of_64 = 8192, words_of_others = 2048, ranges_most = 16;
+/* Number of threads for windows of 64 rows: their sets leave room for few
+ * thread blocks on a multiprocessor. */
+constexpr int threads_of_64 = 256;
 
 /* Inserts block column j; returns whether it was not in the table. */
 __device__ inline bool table_insert(int32_t *table, int size, int32_t j)
@@ -121,7 +124,7 @@ __device__ inline bool table_insert(int32_t *table, int size, int32_t j)
 __device__ inline void fill_set(int32_t *set, int words, int32_t value)
 {
     __syncthreads();
-    for (int q = (int)threadIdx.x; q < words; q += sample_threads)
+    for (int q = (int)threadIdx.x; q < words; q += (int)blockDim.x)
         set[q] = value;
     __syncthreads();
 }
@@ -209,7 +212,7 @@ struct window {
         int64_t found = 0;
 
         for (int64_t p = rows.begin[0] + threadIdx.x; p < end;
-             p += sample_threads)
+             p += blockDim.x)
             found += spsi_sample_full(col, rows.begin, rows.end, p, s.b);
         return found * s.b * s.b;
     }
@@ -218,7 +221,7 @@ struct window {
 /* Examines samples of windows.  Thread block x of row y examines windows x, x +
  * grid, ... of sample first + y, with a set of `words` words. */
 template <class I>
-__global__ void __launch_bounds__(sample_threads)
+__global__ void __launch_bounds__(threads_of_64)
 sample_kernel(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
               int64_t nrow, int64_t nnz, int first, int words,
               sps_raw_features *raw)
@@ -307,12 +310,13 @@ exact_kernel(const double *__restrict__ val, int64_t nnz,
 /* Examines samples first .. first + count - 1. */
 template <class I>
 sps_status sample(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
-                  int first, int count, int words, sps_raw_features *raw)
+                  int first, int count, int threads, int words,
+                  sps_raw_features *raw)
 {
     const dim3 grid((unsigned)min(A->nrow, (int64_t)SPS_SAMPLE_WINDOWS),
                     (unsigned)count);
 
-    sample_kernel<<<grid, sample_threads, words * sizeof(int32_t),
+    sample_kernel<<<grid, threads, words * sizeof(int32_t),
                     spsi_cuda_state(ctx)->stream>>>(
         rowptr, A->col, A->nrow, A->nnz, first, words, raw);
     SPS_LAUNCHED(ctx);
@@ -329,9 +333,10 @@ sps_status launch(sps_context *ctx, const sps_csr_local *A, const I *rowptr,
     SPS_TRY_RETURN(run_kernel(ctx, (unsigned)min(ceil_div(A->nrow, 256), grid),
                               256, row_kernel<I>, rowptr, A->col, A->nrow,
                               A->nnz / A->nrow, raw));
-    SPS_TRY_RETURN(sample(ctx, A, rowptr, SPS_SAMPLE_64, 1, words_of_64, raw));
-    SPS_TRY_RETURN(sample(ctx, A, rowptr, 0, SPS_SAMPLES, words_of_others,
-                          raw));
+    SPS_TRY_RETURN(sample(ctx, A, rowptr, SPS_SAMPLE_64, 1, threads_of_64,
+                          words_of_64, raw));
+    SPS_TRY_RETURN(sample(ctx, A, rowptr, 0, SPS_SAMPLES, sample_threads,
+                          words_of_others, raw));
     SPS_TRY_RETURN(run_kernel(ctx, (unsigned)near, SPS_NEAR_ROWS,
                               near_kernel<I>, rowptr, A->col, A->nrow, near,
                               raw));

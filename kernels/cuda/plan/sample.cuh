@@ -24,7 +24,7 @@ template <int most> struct sample_rows {
     template <class F> __device__ void open(int rows, const F &load)
     {
         __syncthreads();
-        for (int r = (int)threadIdx.x; r < rows; r += sample_threads)
+        for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x)
             load(r, &begin[r], &end[r]);
         __syncthreads();
         if (threadIdx.x < 32) sum(rows);
@@ -54,7 +54,7 @@ template <int most> struct sample_rows {
     template <class F>
     __device__ void each(int rows, int64_t entries, const F &look) const
     {
-        for (int64_t e = threadIdx.x; e < entries; e += sample_threads) {
+        for (int64_t e = threadIdx.x; e < entries; e += blockDim.x) {
             int r = 0, over = rows;   /* at[r] <= e < at[over] */
 
             while (over - r > 1) {
