@@ -324,7 +324,7 @@ sps_status spsi_small_inertia(sps_small *A, int *negative)
         info = LAPACKE_dsytrf(LAPACK_COL_MAJOR, 'U', n, A->v, n, pivot);
     spsi_blas_end(1);
     SPS_REQUIRE(A->ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
-                "no memory to factor a %d x %d matrix", (int)n, (int)n);
+                "no workspace for a %d x %d matrix", (int)n, (int)n);
     for (int i = 0; i < n; i++) {
         if (pivot[i] > 0) {
             *negative += *spsi_small_at(A, i, i) < 0;

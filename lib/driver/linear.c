@@ -47,8 +47,8 @@ static sps_status check_symmetry(sps_linear *s)
                 "it SPS_SYMMETRIC", s->method.type->name);
     SPS_REQUIRE(s->ctx, symmetric, SPS_EUNFIT,
                 "the matrix is not %s: it differs from its %stranspose by up "
-                "to %.3g; %s needs that; solver auto chooses a method that "
-                "does not",
+                "to %.3g; %s needs that; the default solver chooses a method "
+                "that does not",
                 complex ? "Hermitian" : "symmetric",
                 complex ? "conjugate " : "", difference, s->method.type->name);
 fail:
@@ -66,12 +66,13 @@ static sps_status check_needs(sps_linear *s)
     if (s->method.type->needs & SPS_LEAST_SQUARES) return SPS_OK;
     SPS_REQUIRE(s->ctx, s->A->n == s->A->ncol, SPS_EUNFIT,
                 "the matrix is %lld x %lld; %s needs a square one: use a "
-                "method of least squares, or auto, which chooses one",
+                "method of least squares, or the default solver, which "
+                "chooses one",
                 (long long)s->A->n, (long long)s->A->ncol,
                 s->method.type->name);
     SPS_REQUIRE(s->ctx, s->opt.damp == 0, SPS_EUNFIT, "damp = %g is for "
                 "methods of least squares, and %s is not one: use "
-                "one of these, or auto",
+                "one of these, or the default solver",
                 s->opt.damp, s->method.type->name);
     if (s->method.type->needs & (SPS_NEEDS_SYMMETRIC | SPS_NEEDS_SPD))
         SPS_TRY(check_symmetry(s));

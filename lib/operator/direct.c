@@ -36,6 +36,9 @@
                                  sps_cancel was called */
 #define SAFE 2.0              /* factor by which a prediction may be wrong */
 
+/* Failures begin with this. */
+#define NAME "direct factors"
+
 enum { FEW_COLUMNS = 8 };
 
 /* Percent of working memory beyond the analysis, in the first attempt and in
@@ -59,7 +62,7 @@ static sps_status enter(sps_context *ctx)
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         if (pthread_mutex_timedlock(&lock, &until) == 0) return SPS_OK;
-        st = spsi_check_deadline(ctx, "factor");
+        st = spsi_check_deadline(ctx, NAME);
         if (st != SPS_OK) break;
     }
     spsi_blas_end(1);
@@ -83,19 +86,19 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
         return SPS_OK;
     case SPS_FACTOR_MEMORY:
     case SPS_FACTOR_MORE:
-        return spsi_fail(ctx, SPS_ENOMEM, "factor: no host memory for the "
-                         "factors, %.3g bytes by prediction (%s: error %d, "
-                         "%d)", (double)facts->bytes, m->name, d[0], d[1]);
+        return spsi_fail(ctx, SPS_ENOMEM, NAME ": no host memory, %.3g bytes "
+                         "by prediction (%s: error %d, %d)",
+                         (double)facts->bytes, m->name, d[0], d[1]);
     case SPS_FACTOR_SINGULAR:
-        return spsi_fail(ctx, SPS_EUNFIT, "factor: the matrix is singular "
+        return spsi_fail(ctx, SPS_EUNFIT, NAME ": the matrix is singular "
                          "(error %d, %d of %s); if B is in the range of A, an "
                          "iterative method without factors finds X", d[0],
                          d[1], m->name);
     case SPS_FACTOR_GAVE_UP:
-        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s tried to end the "
+        return spsi_fail(ctx, SPS_EUNFIT, NAME ": %s tried to end the "
                          "process; it will not be called any more", m->name);
     default:
-        return spsi_fail(ctx, SPS_EUNFIT, "factor: %s failed with error %d, "
+        return spsi_fail(ctx, SPS_EUNFIT, NAME ": %s failed with error %d, "
                          "%d", m->name, d[0], d[1]);
     }
 }
@@ -123,7 +126,7 @@ static sps_status to_coordinates(const sps_direct *d, sps_factor_matrix *C)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
             const double a = spsi_csr_value(A, p);
 
-            SPS_REQUIRE(d->ctx, isfinite(a), SPS_EUNFIT, "factor: entry (%lld, "
+            SPS_REQUIRE(d->ctx, isfinite(a), SPS_EUNFIT, NAME ": entry (%lld, "
                         "%d) of the matrix is %g", (long long)i + 1,
                         A->col[p] + 1, a);
             if (!wanted(d->kind, i, A->col[p])) continue;
@@ -168,10 +171,10 @@ static sps_status require_time(sps_context *ctx, double seconds,
                                const char *what)
 {
     const double left = seconds_left(ctx);
-    sps_status st = spsi_check_deadline(ctx, "factor");
+    sps_status st = spsi_check_deadline(ctx, NAME);
 
     if (st != SPS_OK) return st;
-    SPS_REQUIRE(ctx, SAFE * seconds <= left, SPS_EUNFIT, "factor: the %s "
+    SPS_REQUIRE(ctx, SAFE * seconds <= left, SPS_EUNFIT, NAME ": the %s "
                 "was not started: it may need %.2g s and cannot be "
                 "interrupted, and %.2g s are left", what, SAFE * seconds, left);
 fail:
@@ -184,7 +187,7 @@ static sps_status load(sps_context *ctx, const sps_factor_library **m_p)
     sps_status st = SPS_OK;
 
     *m_p = spsi_module_factor(why, sizeof why);
-    SPS_REQUIRE(ctx, *m_p, SPS_EABSENT, "factor: no factor module: %s; "
+    SPS_REQUIRE(ctx, *m_p, SPS_EABSENT, NAME ": no module for them: %s; "
                 "configure builds it where MUMPS without MPI is installed "
                 "(Debian, Ubuntu: libmumps-seq-dev), and "
                 "SPSOLVE_MODULE_PATH names its folder where it is elsewhere",
@@ -226,8 +229,9 @@ sps_status spsi_direct_analyse(const sps_operator *A, double most,
     d->ctx = ctx;
     d->A = A;
     SPS_TRY(load(ctx, &d->library));
-    SPS_REQUIRE(ctx, A->n < INT32_MAX, SPS_EUNFIT, "factor supports fewer "
-                "than 2^31 - 1 unknowns; the matrix has %lld", (long long)A->n);
+    SPS_REQUIRE(ctx, A->n < INT32_MAX, SPS_EUNFIT, NAME ": the matrix has %lld "
+                "unknowns; fewer than 2^31 - 1 are supported",
+                (long long)A->n);
     SPS_TRY(spsi_operator_fetch(A));
     SPS_TRY(find_kind(d));
     if (A->n > 0) SPS_TRY(run_analysis(d, most));
@@ -381,7 +385,7 @@ sps_status spsi_direct_solve(const sps_direct *d, double *X, int k)
         const int left = k - done;
 
         SPS_REQUIRE(d->ctx, !spsi_agreed_cancel(d->ctx), SPS_EUNFIT,
-                    "factor: the solution was interrupted by sps_cancel");
+                    NAME ": the solution was interrupted by sps_cancel");
         SPS_TRY(solve_part(d, X + n * (size_t)done,
                            left < part ? left : part));
     }

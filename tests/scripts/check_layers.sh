@@ -62,17 +62,38 @@ layers=$(
 [ -z "$layers" ] || fail "layers:
 $layers"
 
-# The engine names no method, preconditioner or kernel: what is built in is
-# found in the registry by the caller's names, or by flags of its table.  Only
-# rows of options name what reads them.
+# The engine names no method, preconditioner or kernel, in sources and headers:
+# what is built in is found in the registry by the caller's names, or by flags
+# of its table.  Only rows of options name what reads them.  "auto" alone is the
+# value of several options, which three files list; "none" is another and a word
+# of sentences; the readers of files say what a dense matrix is.
 named=$(sed -n 's#^SPS_\(SOLVERS\|PRECONDS\|EIGENSOLVERS\) += .*/\([a-z0-9_]*\)\.c$#\2#p' \
             solvers/solvers.am
         ls kernels/cpu kernels/cuda/*/ | sed -n \
             's/^\(spmm\|spmv\|sddmm\)_\([a-z0-9_]*\)\.cu\{0,1\}$/\1[.]\2/p')
+# code FILE...: "file:line:text" of each line that has a literal, comments cut
+code() {
+    awk 'FNR == 1 { inside = 0 }
+         { text = $0; kept = ""
+           while (text != "") {
+               at = index(text, inside ? "*/" : "/*")
+               if (!inside) kept = kept (at ? substr(text, 1, at - 1) : text)
+               text = at ? substr(text, at + 2) : ""
+               if (at) inside = !inside
+           }
+           if (kept ~ /"/) print FILENAME ":" FNR ":" kept }' "$@"
+}
+engine=$(code $(sources lib | grep -v '^lib/core/options_table\.c$') |
+    grep -vE ':[[:space:]]*#[[:space:]]*include')
 engine_names=$(for name in $named; do
-    case $name in auto | none | dense | factor) continue ;; esac
-    grep -rnE "\"([^\"]*[^a-z0-9_.\"])?$name([^a-z0-9_.\"][^\"]*)?\"" lib --include='*.c' |
-        grep -vE '^lib/(core/options_table|registry_host)\.c:' | sed "s/:.*/ $name/"
+    case $name in
+    none) continue ;;
+    auto) but='"auto"|^lib/(plan/planner|driver/nullspace|core/options_text)\.c:' ;;
+    dense) but='^lib/io/' ;;
+    *) but='^$' ;;
+    esac
+    printf "%s\n" "$engine" | grep -E "\"([^\"]*[^a-z0-9_.\"])?$name([^a-z0-9_.\"][^\"]*)?\"" |
+        grep -vE "$but" | sed "s/:.*/ $name/"
 done | sort -u)
 [ -z "$engine_names" ] || fail "the engine names what is built in:
 $engine_names"

@@ -228,7 +228,7 @@ START_TEST(what_cannot_be_interrupted_is_not_begun)
     if (absent("factor")) runner_skip("no factor module");
     refused(NULL, 1, SPS_EUNFIT, "the analysis was not started: it may "
             "need ");
-    refused(cancelled, 0, SPS_EUNFIT, "factor: interrupted by sps_cancel");
+    refused(cancelled, 0, SPS_EUNFIT, "direct factors: interrupted by sps_cancel");
 }
 END_TEST
 

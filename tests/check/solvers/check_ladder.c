@@ -323,7 +323,7 @@ START_TEST(a_late_analysis_is_not_begun_where_time_is_short)
     ck_assert_int_eq(problem_solve(&p), SPS_OK);
     ck_assert_int_lt(p.result.stop, 0);
     ck_assert(!noted("factorisation was not started"));
-    ck_assert(!noted("factor: not finished"));
+    ck_assert(!noted("direct factors: not finished"));
     problem_close(&p);
 }
 END_TEST
