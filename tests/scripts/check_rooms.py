@@ -19,7 +19,7 @@ BY_HAND = "tools/peers"               # built by hand, outside of the library
 PUBLIC = "spsolve.h"
 SOURCE = (".c", ".cu")
 HEADER = (".h", ".cuh")
-MOST = 30                             # sources of a room
+MOST = 30                             # sources of a room, headers included
 APART = "kernels/factor/"             # has names of libc (standins.c)
 MODULES = ("kernels/cuda/", "kernels/factor/", "engines/")
 MADE = ("registry_host", "registry_cuda", "powers_of_ten")
@@ -50,16 +50,27 @@ def listed():
     return allowed
 
 
-def files():
+def files(tops=TOPS):
     """Source files and headers of all rooms, by their path."""
     found = []
-    for top in TOPS:
+    for top in tops:
         for folder, _, names in os.walk(os.path.join(SRC, top)):
             room = os.path.relpath(folder, SRC)
             found += [f"{room}/{n}" for n in names if room != BY_HAND and
                       n.endswith(SOURCE + HEADER) and
                       not n.startswith(MADE)]
     return sorted(found)
+
+
+def check_sizes(paths):
+    """A room, or a folder of tests, has at most MOST sources and headers."""
+    sizes = {}
+    for path in paths + files(("tests",)):
+        room = os.path.dirname(path)
+        sizes[room] = sizes.get(room, 0) + 1
+    for room, size in sorted(sizes.items()):
+        if size > MOST:
+            fail(f"{room} has {size} sources, more than {MOST}")
 
 
 def check_names():
@@ -93,11 +104,16 @@ def check_readmes(allowed):
         use = text[text.find("May use"):text.find("Begin with")]
         if "its rooms" in use or "every room" in use:
             continue
+        top = "lib/" if room.startswith("lib") else "kernels/cuda/"
         for to in sorted(others):
-            short = to.replace("lib/" if room.startswith("lib")
-                               else "kernels/cuda/", "")
+            short = to.replace(top, "")
             if f"`{short}`" not in use:
                 fail(f"{path} does not say that the room may use {short}")
+        for word in re.findall(r"`([^`]+)`", use):
+            place = re.sub(r"/([^/]*\.\w+)?$", "", word)
+            for to in {place, top + place} & set(allowed) - others - {room}:
+                fail(f"{path} claims that the room may use {to}; "
+                     "doc/rooms.txt does not list it")
 
 
 def outside(room):
@@ -337,10 +353,7 @@ def main():
     rooms = {os.path.dirname(p) for p in paths}
     for room in sorted(rooms - set(allowed)):
         fail(f"doc/rooms.txt does not list the room {room}")
-    for room in sorted(rooms):
-        size = sum(os.path.dirname(p) == room for p in paths)
-        if size > MOST:
-            fail(f"{room} has {size} sources, more than {MOST}")
+    check_sizes(paths)
     for room in sorted(set(allowed) - rooms):
         fail(f"doc/rooms.txt lists {room}, where there is no source")
     check_names()
@@ -355,12 +368,13 @@ def main():
     if sys.argv[1:] == ["-figures"]:
         figures(paths, arrows, needs, defines)
         return failures
-    for circle in circles(allowed):
+    cuda = any("kernels/cuda/" in p for p in objs.values())
+    check_arrows(arrows, allowed, cuda)
+    check_exports(needs, defines)
+    there = circles(allowed)
+    for circle in there:
         fail(f"doc/rooms.txt has a circle: {' '.join(circle)}")
-    if not failures:
-        cuda = any("kernels/cuda/" in p for p in objs.values())
-        check_arrows(arrows, allowed, cuda)
-        check_exports(needs, defines)
+    if not there:                      # no picture of floors otherwise
         check_picture(allowed, False)
     if not failures:
         print(f"{len(allowed)} rooms on {1 + max(floors(allowed).values())} "
