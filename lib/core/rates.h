@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rates.h - the rates of a machine from which times are predicted: one record
- * for each context, filled in by the backend when it opens.  Nothing else in a
- * prediction depends on the device: kernels have constants that were fitted on
- * one GPU, and `work` scales those that are times of instructions.
+ * for each context, filled in by the backend when it opens.  What was fitted on
+ * one GPU is scaled by `work` if it is a time of instructions.  Factorisations,
+ * and set-ups on the host, are predicted in seconds of one CPU core.
  *
  * The record influences choices (kernels, formats of cuSPARSE, degree of the
  * Chebyshev polynomial), never the order of the sums of a kernel. */

@@ -30,7 +30,7 @@
 #define KNOWN 0.9
 #define KNOWN_BLOCKS 0.65
 /* Nanoseconds of the set-up: per row, per entry, and a fixed part; on the host,
- * then on a GPU. */
+ * then on the GPU of machine.h, to be scaled by sps_machine.work. */
 #define ROW_NS 1000
 #define ENTRY_NS 150
 #define SETUP_NS 2e7
@@ -102,7 +102,8 @@ static double setup_seconds(const sps_chain *l)
                       ENTRY_NS * (double)l->A->A->nnz;
 
     if (l->ctx->opt.place == SPS_CUDA)
-        return 1e-9 * (SETUP_NS_GPU + each * (double)l->A->A->nnz);
+        return 1e-9 * l->ctx->machine.work *
+               (SETUP_NS_GPU + each * (double)l->A->A->nnz);
     return 1e-9 * ns / sqrt(fmin(16, l->ctx->threads));
 }
 
