@@ -45,13 +45,17 @@ typedef struct cli_values {
     const char *device, *mpi, *config, *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;
     uint64_t seed, max_bytes, max_device_bytes;
-    bool lenient, strict, allow_nonfinite, laplacian, across_ranks;
+    struct {
+        bool lenient, strict, allow_nonfinite;
+    } read;                      /* how files are read */
+    bool laplacian, across_ranks;
     bool explain, dry_run, quiet, list, version;
     bool given[CLI_MOST];        /* whether the user has set the option; indexed
                                     by cli_option.number */
-    /* derived from the options: */
-    sps_place place;
-    int ordinal;                 /* number of the GPU */
+    struct {
+        sps_place place;
+        int ordinal;             /* number of the GPU */
+    } on;                        /* derived from -device */
 } cli_values;
 
 typedef enum cli_kind {
@@ -124,7 +128,7 @@ int cli_fail(char *error, size_t size, const char *format, ...)
 /* clirules.c: rejects options that exclude each other; returns 0 or
  * EXIT_USAGE. */
 int cli_rules(cli_values *v, char *error, size_t size);
-/* Sets v->place and v->ordinal from -device; returns 0 or EXIT_USAGE. */
+/* Sets v->on from -device; returns 0 or EXIT_USAGE. */
 int cli_device(cli_values *v, char *error, size_t size);
 /* clihelp.c: prints text, wrapped, with lines that begin at column `at`; the
  * current line already has `column` characters. */

@@ -58,12 +58,12 @@ static const cli_option own[] = {
                 "rigid body motions: an array file with a row of 2 or 3 "
                 "coordinates for each node, whose unknowns are adjacent rows "
                 "of A"),
-    ROW("lenient", lenient, FLAG, .section = PROBLEM,
+    ROW("lenient", read.lenient, FLAG, .section = PROBLEM,
         .help = "accept a symmetric file with entries in both triangles "
                 "when they agree"),
-    ROW("strict", strict, FLAG, .section = PROBLEM,
+    ROW("strict", read.strict, FLAG, .section = PROBLEM,
         .help = "reject duplicate entries, which are summed otherwise"),
-    ROW("allow_nonfinite", allow_nonfinite, FLAG, .section = PROBLEM,
+    ROW("allow_nonfinite", read.allow_nonfinite, FLAG, .section = PROBLEM,
         .help = "accept NaN and infinity in input files"),
     ROW("max_bytes", max_bytes, SIZE, .arg = "BYTES", .standard = "0",
         .aliases = "maxmem", .section = PROBLEM,

@@ -38,14 +38,14 @@ int cli_device(cli_values *v, char *error, size_t size)
     const char *d = v->device;
     char *end;
 
-    v->ordinal = 0;
-    if (strcmp(d, "auto") == 0) return v->place = SPS_AUTO, 0;
-    if (strcmp(d, "cpu") == 0) return v->place = SPS_HOST, 0;
-    v->place = SPS_CUDA;
+    v->on.ordinal = 0;
+    if (strcmp(d, "auto") == 0) return v->on.place = SPS_AUTO, 0;
+    if (strcmp(d, "cpu") == 0) return v->on.place = SPS_HOST, 0;
+    v->on.place = SPS_CUDA;
     if (strcmp(d, "cuda") == 0) return 0;
     if (strncmp(d, "cuda:", 5) == 0 && isdigit((unsigned char)d[5])) {
         long n = strtol(d + 5, &end, 10);
-        if (*end == 0 && n < 1024) return v->ordinal = (int)n, 0;
+        if (*end == 0 && n < 1024) return v->on.ordinal = (int)n, 0;
     }
     if (strncasecmp(d, "gpu", 3) == 0 || strncmp(d, "cuda:", 5) == 0)
         return cli_fail(error, size, "-device: unknown name '%s' (known: "
@@ -208,7 +208,7 @@ static int convert_alone(cli_values *v, char *error, size_t size)
     if (gzip_only(v->file.convert, "-convert", error, size) ||
         outputs_apart(v, error, size))
         return EXIT_USAGE;
-    v->place = SPS_HOST;
+    v->on.place = SPS_HOST;
     return 0;
 }
 

@@ -161,7 +161,7 @@ int job_context(job *j)
 
     sps_context_options_default(&co);
     co.place = place_choose(j);
-    co.device = j->opt.ordinal;
+    co.device = j->opt.on.ordinal;
     co.threads = j->opt.threads;
     co.seed = j->opt.seed;
     co.max_device_bytes = j->opt.max_device_bytes;
@@ -253,11 +253,11 @@ int job_solve(job *j)
     j->progress.limit = o->max_iterations;
     j->progress.seconds_limit = job_seconds_left(j);
     j->result.struct_size = sizeof j->result;
-    j->attempted = true;
+    j->done.attempted = true;
     st = j->opt.eigs ? eigen_solve(j)
                      : sps_solver_linear(j->solver, j->B, j->X, &j->result);
     if (st != SPS_OK) return job_failed(j, st, false);
-    j->solved = true;
+    j->done.solved = true;
     j->end.exit_code = exit_of_stop(j->result.stop);
     j->end.status = sps_stop_name(j->result.stop);
     snprintf(j->end.message, sizeof j->end.message, "%s",
@@ -279,7 +279,7 @@ const char *job_advice(const job *j)
 {
     const sps_result *r = &j->result;
 
-    if (!j->solved) return "";
+    if (!j->done.solved) return "";
     switch (r->stop) {
     case SPS_STOP_MAX_ITERATIONS:
     case SPS_STOP_MAX_TIME:

@@ -39,10 +39,13 @@ typedef struct job {
     sps_result result;           /* its arrays belong to solver */
     sps_eigen_result eigen;      /* result of -eigs; its arrays belong to
                                     solver */
-    bool solved;                 /* the solve has ended, so that `result` is
-                                    valid */
-    bool attempted;              /* X contains the best iterate, whether it
+    struct {
+        bool attempted;          /* X contains the best iterate, whether it
                                     converged or not */
+        bool solved;             /* the solve has ended, so that `result` is
+                                    valid */
+        bool wrote;              /* X has been written */
+    } done;
 
     struct {
         sps_read_info read;
@@ -63,7 +66,6 @@ typedef struct job {
     } bytes;
 
     progress progress;
-    bool wrote;                  /* X has been written */
 
     struct {
         int exit_code;

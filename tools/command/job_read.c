@@ -10,9 +10,9 @@ void job_read_options(job *j, sps_read_options *ro)
 {
     memset(ro, 0, sizeof *ro);
     ro->struct_size = sizeof *ro;
-    ro->lenient = j->opt.lenient;
-    ro->strict = j->opt.strict;
-    ro->allow_nonfinite = j->opt.allow_nonfinite;
+    ro->lenient = j->opt.read.lenient;
+    ro->strict = j->opt.read.strict;
+    ro->allow_nonfinite = j->opt.read.allow_nonfinite;
     ro->max_bytes = j->opt.max_bytes;
     ro->progress = progress_reading;
     ro->progress_data = &j->progress;

@@ -160,12 +160,13 @@ static void columns(writer *w, const job *j)
 {
     const sps_result *r = &j->result;
 
-    column_numbers(w, "residuals", r->residual, j->solved ? r->k : 0);
-    column_numbers(w, "backward_errors", r->backward, j->solved ? r->k : 0);
+    column_numbers(w, "residuals", r->residual, j->done.solved ? r->k : 0);
+    column_numbers(w, "backward_errors", r->backward,
+                   j->done.solved ? r->k : 0);
     column_numbers(w, "normal_residuals", r->normal,
-                   j->solved && r->normal ? r->k : 0);
+                   j->done.solved && r->normal ? r->k : 0);
     enter(w, "column_status", '[');
-    for (int i = 0; j->solved && i < r->k; i++) {
+    for (int i = 0; j->done.solved && i < r->k; i++) {
         begin(w, NULL);
         quote(w->f, sps_stop_name(r->column[i]));
     }
@@ -178,7 +179,7 @@ static void pairs(writer *w, const job *j)
     const sps_eigen_result *e = &j->eigen;
     const char *why = !j->opt.eigs ? "a linear system"
                     : j->opt.dry_run ? "dry run" : "nothing was solved";
-    bool ok = j->opt.eigs && j->solved;
+    bool ok = j->opt.eigs && j->done.solved;
 
     column_numbers(w, "eigenvalues", e->lambda, ok ? e->count : 0);
     column_numbers(w, "eigenvalue_bounds", e->bound, ok ? e->count : 0);
@@ -223,7 +224,7 @@ static void outcome(writer *w, const job *j)
 {
     const sps_result *r = &j->result;
     const char *why = j->opt.dry_run ? "dry run" : "nothing was solved";
-    bool ok = j->solved;
+    bool ok = j->done.solved;
 
     text(w, "solver", ok ? r->solver : NULL, why);
     text(w, "precond", ok ? r->precond : NULL, why);
@@ -254,7 +255,7 @@ static void seconds(writer *w, const job *j)
 {
     const sps_seconds *t = &j->result.seconds;
     const char *why = j->opt.dry_run ? "dry run" : "nothing was solved";
-    bool ok = j->solved;
+    bool ok = j->done.solved;
 
     enter(w, "seconds", '{');
     real(w, "read", j->seconds.read);

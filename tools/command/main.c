@@ -113,17 +113,17 @@ static void write_results(job *j)
 {
     char text[1200];
 
-    if (j->attempted && j->opt.file.out) {
+    if (j->done.attempted && j->opt.file.out) {
         progress_say(&j->progress, true, "writing %s", j->opt.file.out);
         if (j->many.on)
-            j->wrote = processes_write(j, text, sizeof text);
-        else if (!(j->wrote = sps_block_write(j->X, j->opt.file.out,
+            j->done.wrote = processes_write(j, text, sizeof text);
+        else if (!(j->done.wrote = sps_block_write(j->X, j->opt.file.out,
                                               j->system.complex) == SPS_OK))
             snprintf(text, sizeof text, "%s", sps_context_error(j->ctx));
-        if (!j->wrote && j->many.rank == 0) output_failed(j, text);
+        if (!j->done.wrote && j->many.rank == 0) output_failed(j, text);
         progress_clear(&j->progress);
     }
-    if (j->solved && j->opt.plot &&
+    if (j->done.solved && j->opt.plot &&
         plot_write(j, j->opt.plot, text, sizeof text))
         output_failed(j, text);
     if (j->progress.table.f) close_table(j);
@@ -143,7 +143,7 @@ static void reports(job *j)
 
     j->seconds.total = job_now() - j->seconds.start;
     if (j->many.rank > 0) return;
-    if (!j->solved && j->end.exit_code != 0)
+    if (!j->done.solved && j->end.exit_code != 0)
         fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
     else if (!v->quiet)
         report_print(j, taken ? stderr : stdout);

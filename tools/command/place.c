@@ -55,7 +55,7 @@ sps_place place_choose(job *j)
     int64_t rows = 0, columns = 0;
     double seconds = -1;
 
-    if (v->place != SPS_AUTO || !v->file.A) return v->place;
+    if (v->on.place != SPS_AUTO || !v->file.A) return v->on.place;
     if (strcmp(v->settings.kernel, "auto") && strcmp(v->settings.kernel, "measure"))
         /* The kernel was named, and its name tells whether it runs on a GPU. */
         return SPS_AUTO;

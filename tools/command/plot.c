@@ -227,7 +227,7 @@ static void drawing(const job *j, frame *p)
     fprintf(p->f, ", %d %s%s</text>\n<text x='%d' y='42' fill='#555'>",
             j->k, j->opt.eigs ? "eigenpair" : "right-hand side",
             j->k == 1 ? "" : "s", LEFT);
-    if (j->solved)
+    if (j->done.solved)
         fprintf(p->f, "%s, preconditioner %s: %s after %d iterations",
                 j->result.solver, j->result.precond,
                 sps_stop_string(j->result.stop), j->result.iterations);

@@ -169,9 +169,9 @@ int processes_open(job *j)
     if (j->many.rank > 0)
         j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
-    j->many.place = j->opt.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
+    j->many.place = j->opt.on.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
     /* Files are read by a context on the host. */
-    j->opt.place = SPS_HOST;
+    j->opt.on.place = SPS_HOST;
     return 0;
 }
 
@@ -184,7 +184,7 @@ int processes_context(job *j)
 
     sps_context_options_default(&co);
     co.place = j->many.place;
-    co.device = j->opt.ordinal;
+    co.device = j->opt.on.ordinal;
     co.threads = j->opt.threads > 0 ? j->opt.threads
                                     : launch_threads(j->info.threads);
     co.seed = j->opt.seed;

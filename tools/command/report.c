@@ -115,7 +115,7 @@ static void matrix(const job *j, FILE *f)
     else fprintf(f, "%d column%s drawn from seed %llu, uniform in "
                     "[-1/2, 1/2)%s\n", j->k, j->k == 1 ? "" : "s",
                  (unsigned long long)j->opt.seed,
-                 j->solved && j->result.nullspace > 0
+                 j->done.solved && j->result.nullspace > 0
                      ? ", less their part in the null space" : "");
 }
 
@@ -141,11 +141,11 @@ static void method(const job *j, FILE *f)
         label(f, "processes");
         fprintf(f, "%d, each with rows of its own\n", j->many.size);
     }
-    if (!j->solved && j->op) {
+    if (!j->done.solved && j->op) {
         label(f, "kernel");
         fprintf(f, "%s\n", sps_operator_kernel(j->op));
     }
-    if (j->solved) {
+    if (j->done.solved) {
         label(f, "method");
         fprintf(f, "%s, preconditioner %s, kernel %s\n", j->result.solver,
                 j->result.precond, j->result.kernel);
@@ -167,7 +167,7 @@ static void outcome(const job *j, FILE *f)
     const sps_result *r = &j->result;
     char text[256];
 
-    if (!j->solved) {
+    if (!j->done.solved) {
         wrapped(f, "status", *j->end.message ? j->end.message : j->end.status);
         return;
     }
@@ -220,7 +220,7 @@ static void costs(const job *j, FILE *f)
     char host[32], device[32];
 
     label(f, "seconds");
-    if (!j->solved) {
+    if (!j->done.solved) {
         fprintf(f, "read %.3f, set-up %.3f\n", j->seconds.read,
                 j->seconds.setup);
     } else {
@@ -291,7 +291,7 @@ void report_print(const job *j, FILE *f)
         outcome(j, f);
         costs(j, f);
     }
-    if (j->wrote && strcmp(j->opt.file.out, "-") != 0) {
+    if (j->done.wrote && strcmp(j->opt.file.out, "-") != 0) {
         label(f, "written");
         fprintf(f, "%s\n", j->opt.file.out);
     }
