@@ -223,9 +223,9 @@ sps_status product_of(const sps_stream_plan *plan, const launch &l,
                       sps_panel_kind kind, const sps_spmm_args *args)
 {
     if (args->Y->dtype == SPS_F64)
-        product_as<double>(l, kind, args, plan->part);
+        product_as<double>(l, kind, args, plan->longs.part);
     else
-        product_as<float>(l, kind, args, plan->part);
+        product_as<float>(l, kind, args, plan->longs.part);
     SPS_LAUNCHED(plan->super.ctx);
     return SPS_OK;
 }
@@ -293,18 +293,18 @@ sps_status spsi_stream_fold(const sps_stream_plan *plan,
 {
     sps_context *ctx = plan->super.ctx;
     cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-    const unsigned grid = (unsigned)ceil_div(plan->longs * args->Y->k,
+    const unsigned grid = (unsigned)ceil_div(plan->longs.rows * args->Y->k,
                                              threads);
 
-    if (plan->longs == 0) return SPS_OK;
+    if (plan->longs.rows == 0) return SPS_OK;
     if (args->Y->dtype == SPS_F64)
         fold_kernel<<<grid, threads, 0, stream>>>(
-            blocks_of<double>(args), (const double *)plan->part,
-            plan->long_row, plan->long_part, plan->longs);
+            blocks_of<double>(args), (const double *)plan->longs.part,
+            plan->longs.row, plan->longs.first, plan->longs.rows);
     else
         fold_kernel<<<grid, threads, 0, stream>>>(
-            blocks_of<float>(args), (const float *)plan->part,
-            plan->long_row, plan->long_part, plan->longs);
+            blocks_of<float>(args), (const float *)plan->longs.part,
+            plan->longs.row, plan->longs.first, plan->longs.rows);
     SPS_LAUNCHED(ctx);
     return SPS_OK;
 }

@@ -305,21 +305,21 @@ sps_status send_long_rows(sps_stream_plan *plan, const sps_packer *k)
     const size_t each = sizeof(int64_t), bytes = (size_t)k->longs * each;
     const size_t number = spsi_dtype_size(plan->super.block);
 
-    plan->longs = k->longs;
-    plan->parts = k->parts;
+    plan->longs.rows = k->longs;
+    plan->longs.parts = k->parts;
     if (k->longs == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_plan_take(&plan->super, bytes + each,
-                                  (void **)&plan->long_row));
+                                  (void **)&plan->longs.row));
     SPS_TRY_RETURN(spsi_plan_take(&plan->super, bytes + each,
-                                  (void **)&plan->long_part));
+                                  (void **)&plan->longs.first));
     SPS_TRY_RETURN(spsi_plan_take(&plan->super, (size_t)k->parts *
                                       (size_t)plan->super.k * number,
-                                  &plan->part));
-    SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->long_row, k->long_row,
+                                  &plan->longs.part));
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->longs.row, k->long_row,
                                         bytes));
-    SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->long_part, k->long_part,
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, plan->longs.first, k->long_part,
                                         bytes));
-    return ctx->backend->upload(ctx, plan->long_part + k->longs, &k->parts,
+    return ctx->backend->upload(ctx, plan->longs.first + k->longs, &k->parts,
                                 sizeof k->parts);
 }
 
@@ -367,11 +367,11 @@ void release_panels(sps_stream_plan *plan)
     spsi_stream_share_close(plan);
     release_chunks(plan);
     spsi_plan_give(&plan->super, (void **)&plan->slots);
-    spsi_plan_give(&plan->super, (void **)&plan->long_row);
-    spsi_plan_give(&plan->super, (void **)&plan->long_part);
-    spsi_plan_give(&plan->super, &plan->part);
+    spsi_plan_give(&plan->super, (void **)&plan->longs.row);
+    spsi_plan_give(&plan->super, (void **)&plan->longs.first);
+    spsi_plan_give(&plan->super, &plan->longs.part);
     spsi_plan_give(&plan->super, &plan->views);
-    plan->longs = 0;
+    plan->longs.rows = 0;
 }
 
 } // namespace

@@ -109,11 +109,12 @@ typedef struct sps_stream_plan {
     size_t room;                 /* largest size of a panel, and size of a
                                     slot */
     size_t left;                 /* device memory for further resident panels */
-    /* Long rows, in device memory (panels.h): row l has the parts long_part[l]
-     * .. long_part[l + 1] - 1, whose sums are in `part`, k elements each. */
-    int64_t longs, parts;
-    int64_t *long_row, *long_part;
-    void *part;
+    struct {
+        int64_t rows, parts;
+        int64_t *row, *first;    /* row l: parts first[l] .. first[l + 1] - 1;
+                                    their sums are in `part`, k elements each */
+        void *part;
+    } longs;                     /* long rows, in device memory (panels.h) */
     void *views;                 /* descriptors of the resident panels, in
                                     device memory */
     sps_ring ring;

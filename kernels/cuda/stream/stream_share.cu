@@ -264,7 +264,7 @@ sps_status spsi_stream_share_open(sps_stream_plan *plan)
     const double guess = fmin(host_rate, thread_rate * ctx->threads);
     sps_status st;
 
-    if (plan->super.block != SPS_F64 || plan->longs > 0 ||
+    if (plan->super.block != SPS_F64 || plan->longs.rows > 0 ||
         streamed < least_panels)
         return SPS_OK;
     s->columns = columns_worth(plan);
