@@ -665,8 +665,8 @@ typedef struct sps_options {
     const char *dense;        /**< auto: solver auto may use dense factors as
                                    its last attempt if n <= 2000; never */
     int power;                /**< of fsai: its pattern is that of A^power; 1 */
-    double droptol;           /**< of ilut: entries below this fraction of the
-                                   norm of their row are dropped, 1e-3 */
+    double droptol;           /**< of ilut: entries below this fraction of
+                                   their row's largest are dropped, 1e-3 */
     double fill;              /**< of ilut: a row of L, and one of U, keeps
                                    at most this multiple of the mean row
                                    length of A, 10 */
@@ -676,9 +676,9 @@ typedef struct sps_options {
     bool flexible;            /**< of gmres: the preconditioner may change
                                    from step to step; needs twice the memory
                                    (false) */
-    int recycle;              /**< of block_gcrodr: vectors kept from cycle
-                                   to cycle and from solve to solve; 0: two
-                                   for each right-hand side, 10 to 256 */
+    int recycle;              /**< of block_gcrodr: vectors kept from cycle to
+                                   cycle and solve to solve; 0: two for each
+                                   right-hand side, at least 10, at most 256 */
     int bicgstab_l;           /**< l of bicgstab: degree of the polynomial that
                                    stabilises a sweep of 2 l products, 2 */
     int idr_s;                /**< s of idr: dimension of the shadow space, 4 */
@@ -712,7 +712,7 @@ typedef struct sps_options {
                                    changes no result */
     const char *which;        /**< eigenvalues: smallest (default) largest
                                    nearest (to sigma) */
-    double sigma;             /**< for which = nearest */
+    double sigma;             /**< for which = nearest; 0 */
     int block;                /**< columns of an eigensolver's block; 0: the
                                    requested pairs and some guard columns, at
                                    most 40 together */

@@ -107,8 +107,8 @@ static const spsi_option rows[] = {
         .help = "the factor takes the pattern of this power of A"),
     ROW(droptol, REAL, .default_value = "1e-3", .high = 1, .group = PRECOND,
         .argument = "X", .readers = "ilut",
-        .help = "entries below this fraction of the norm of their row are "
-                "dropped"),
+        .help = "entries below this fraction of the largest magnitude of "
+                "their row are dropped"),
     ROW(fill, REAL, .default_value = "10", .high = 1e6, .group = PRECOND,
         .argument = "X", .readers = "ilut",
         .help = "a row of L, and one of U, keeps at most this many times the "

@@ -54,7 +54,8 @@ static const struct {
     {"spmv.packed, spmv.adaptive, spmv.hot, spmv.vector, spmv.scalar",
      "single vectors on a GPU: columns in 16 bits, CSR-Adaptive, the most used "
      "x in shared memory, several lanes per row, one thread per row"},
-    {"spmm.rode, spmm.tiles, spmm.blocks, spmm.share, spmm.plain",
+    {"spmm.rode, spmm.tiles, spmm.blocks, spmm.share, spmm.plain, "
+     "spmm.tiles_single",
      "blocks: RoDe, windows of 8 rows on tensor cores, node blocks, equal "
      "shares for small matrices, several lanes per row"},
     {"spmm.stream", "a matrix larger than the GPU's memory: panels of rows, "
