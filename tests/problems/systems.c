@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/problems/exact.h"
+#include "tests/support/least.h"
 
 #define COLUMNS 6            /* at most */
 #define UNITS 498            /* 2^498 = 8e149 */
@@ -139,12 +140,6 @@ static const char *pick(draw *d, sps_context *ctx, const char *kind)
     return count < 0 ? "auto" : sps_list(ctx, kind, count);
 }
 
-static bool for_spd(const char *name)
-{
-    return !strcmp(name, "cg") || !strcmp(name, "block_cg") ||
-           !strcmp(name, "refinement");
-}
-
 /* Any method with any preconditioner; those for SPD matrices rarely on others,
  * and in half of the cases where convergence is difficult a strong
  * preconditioner. */
@@ -155,8 +150,8 @@ static void draw_method(draw *d, drawn_system *s)
     const unsigned is = s->kind->is;
 
     o->solver = pick(d, s->p.ctx, "solver");
-    while ((for_spd(o->solver) && !(is & SPECTRUM_DEFINITE)) ||
-           (!strcmp(o->solver, "minres") && !(is & SPECTRUM_SYMMETRIC))) {
+    while ((wants_spd(o->solver) && !(is & SPECTRUM_DEFINITE)) ||
+           (wants_symmetry(o->solver) && !(is & SPECTRUM_SYMMETRIC))) {
         if (draw_int(d, 0, 9) == 0) break;
         o->solver = pick(d, s->p.ctx, "solver");
     }

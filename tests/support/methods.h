@@ -32,18 +32,6 @@ static inline void close_context(void)
     sps_context_destroy(&ctx);
 }
 
-/* Methods that require a positive definite A. */
-static inline bool wants_spd(const char *name)
-{
-    return !strcmp(name, "cg") || !strcmp(name, "block_cg") ||
-           !strcmp(name, "refinement");
-}
-
-static inline bool wants_symmetry(const char *name)
-{
-    return wants_spd(name) || !strcmp(name, "minres");
-}
-
 /* Keeps its whole Krylov basis, and so solves any regular system within n
  * steps. */
 static inline bool has_full_memory(const char *name)

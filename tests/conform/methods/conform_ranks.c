@@ -13,6 +13,7 @@
 #include "tests/support/absent.h"
 #include "tests/processes/crew.h"
 #include "tests/support/fixture.h"
+#include "tests/support/least.h"
 #include "tests/support/runner.h"
 
 enum { K = 3, N = 70 };
@@ -146,25 +147,25 @@ static void same_as_one(work *w)
     }
 }
 
-static const char *const symmetric[] = {
-    "cg", "block_cg", "minres", "refinement", "gmres", "block_gmres",
-    "block_gcrodr", "bicgstab", "idr", "auto", NULL };
-static const char *const general[] = {
-    "gmres", "block_gmres", "block_gcrodr", "bicgstab", "idr", "auto", NULL };
+/* Method t, in the order of their list with auto at the end, of those that
+ * solve SPD or all regular systems; NULL past the last. */
+static const char *method(int t, bool spd)
+{
+    const char *name;
+
+    for (int i = 0; (name = sps_list(NULL, "solver", i)); i++)
+        if (!solves_least_squares(name) && (spd || !wants_symmetry(name)))
+            if (t-- == 0) return name;
+    return t == 0 ? "auto" : NULL;
+}
+
 static const char *const preconds[] = {
     "none", "jacobi", "block_jacobi", "chebyshev", "ic0", "ilu0", "ilut",
     "fsai", "isai", "amg", "factor", "auto", NULL };
 
-static bool conjugate(const char *solver)
-{
-    return !strcmp(solver, "cg") || !strcmp(solver, "block_cg") ||
-           !strcmp(solver, "minres") || !strcmp(solver, "refinement");
-}
-
 /* ilu0 of a symmetric matrix is a symmetric preconditioner, but not declared
  * to be one; ilut is none; ic0 and chebyshev are for symmetric matrices. */
-static void cross(const sps_csr *A, const char *family,
-                  const char *const *methods, bool spd)
+static void cross(const sps_csr *A, const char *family, bool spd)
 {
     double *b = zoo_block(A->nrow, K, K, 2, ZOO_RANDOM);
     double *x = calloc((size_t)(A->nrow * K), sizeof *x);
@@ -174,11 +175,11 @@ static void cross(const sps_csr *A, const char *family,
     static int number;
     work w = { .A = A, .b = b, .x = x, .family = family };
 
-    for (int t = 0; methods[t]; t++)
+    for (int t = 0; (w.solver = method(t, spd)); t++)
         for (int c = 0; preconds[c]; c++) {
-            w.solver = methods[t];
             w.precond = preconds[c];
-            if (conjugate(w.solver) && !strncmp(w.precond, "ilu", 3)) continue;
+            if (wants_symmetry(w.solver) && !strncmp(w.precond, "ilu", 3))
+                continue;
             if (!spd && (!strcmp(w.precond, "ic0") ||
                          !strcmp(w.precond, "chebyshev"))) continue;
             if (without && !strcmp(w.precond, "factor")) continue;
@@ -197,7 +198,7 @@ START_TEST(positive_definite_systems_end_as_on_one_process)
 
         if (!zoo_symmetric(f)) continue;
         A = zoo_matrix(f, N, 5, ZOO_SPD, SPS_F64);
-        if (A->nrow >= 8) cross(A, zoo_name(f), symmetric, true);
+        if (A->nrow >= 8) cross(A, zoo_name(f), true);
         zoo_free(&A);
     }
 }
@@ -235,7 +236,7 @@ START_TEST(nonsymmetric_systems_end_as_on_one_process)
 
         if (A->nrow == A->ncol && A->nrow >= 8 && full_diagonal(A)) {
             dominate(A);
-            cross(A, zoo_name(f), general, false);
+            cross(A, zoo_name(f), false);
         }
         zoo_free(&A);
     }
@@ -250,10 +251,10 @@ START_TEST(unfit_systems_are_told_as_on_one_process)
     double *x = calloc(64 * K, sizeof *x);
     work w = { .A = A, .b = b, .x = x, .family = "grid5", .precond = "none" };
 
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; (w.solver = method(t, true)); t++) {
         const double first = val[0], second = val[1];
 
-        w.solver = symmetric[t];
+        if (!wants_symmetry(w.solver)) continue;
         val[1] += 1;
         same_as_one(&w);
         val[1] = second;
@@ -338,8 +339,7 @@ static void bits_of_one(work *w)
 static const char *const same_preconds[] = { "none", "jacobi", "chebyshev",
                                              "auto" };
 
-static void cross_bits(const sps_csr *A, const char *family,
-                       const char *const *methods, bool spd)
+static void cross_bits(const sps_csr *A, const char *family, bool spd)
 {
     const int every = fixture_env("SPS_TEST_LONG") ? 1 : runner_quick() ? 7 : 2;
     double *b = zoo_block(A->nrow, K, K, 2, ZOO_RANDOM);
@@ -347,9 +347,8 @@ static void cross_bits(const sps_csr *A, const char *family,
     work w = { .A = A, .b = b, .x = x, .family = family };
     static int number;
 
-    for (int t = 0; methods[t]; t++)
+    for (int t = 0; (w.solver = method(t, spd)); t++)
         for (int c = 0; c < 4; c++) {
-            w.solver = methods[t];
             w.precond = same_preconds[c];
             if (!spd && !strcmp(w.precond, "chebyshev")) continue;
             if (number++ % every == 0) bits_of_one(&w);
@@ -369,12 +368,12 @@ START_TEST(across_ranks_bits_are_those_of_one_process)
 
         if (fits && full_diagonal(A)) {
             dominate(A);
-            cross_bits(A, zoo_name(f), general, false);
+            cross_bits(A, zoo_name(f), false);
         }
         zoo_free(&A);
         if (!fits || !zoo_symmetric(f)) continue;
         A = zoo_matrix(f, N, 5, ZOO_SPD, SPS_F64);
-        cross_bits(A, zoo_name(f), symmetric, true);
+        cross_bits(A, zoo_name(f), true);
         zoo_free(&A);
     }
     set_across(false);
