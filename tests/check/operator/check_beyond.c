@@ -27,7 +27,7 @@ START_TEST(long_and_empty_rows_under_a_gigabyte_have_the_same_bits)
     free(lengths);
     ck_assert_int_ge(12 * A->nnz, 1900000000);
     one = operator_with(near, A, 2, "spmm.stream");
-    ck_assert_int_eq(streaming(one)->longs, 2);
+    ck_assert_int_eq(streaming(one)->longs.rows, 2);
     ctx->opt.max_device_bytes = gigabyte;
     far = operator_with(ctx, A, 2, "auto");
     ck_assert(far->local.far);

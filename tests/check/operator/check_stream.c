@@ -79,7 +79,7 @@ START_TEST(long_rows_have_the_same_bits_in_panels_of_any_number)
     GPU_ONLY();
     A = matrix(lengths, 8, 200, 200000);
     one = operator_with(near, A, 5, "spmm.stream");
-    ck_assert_int_gt(streaming(one)->longs, 0);
+    ck_assert_int_gt(streaming(one)->longs.rows, 0);
     limit_for(A, 5, (size_t)700 << 10);
     far = operator_with(ctx, A, 5, "auto");
     ck_assert_int_gt(streaming(far)->panels, 32);
