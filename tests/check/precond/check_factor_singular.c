@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "driver/precond.h"
 #include "tests/check/precond/factor_fixture.h"
 #include "tests/support/absent.h"
 #include "tests/support/fixture.h"
@@ -131,6 +132,83 @@ START_TEST(only_columns_outside_the_range_are_called_singular)
 }
 END_TEST
 
+/* What b has in two empty rows, one of them named by zero_rows, in units of its
+ * other entries and of the caller; and how a solve to 1e-10 ends, whose
+ * threshold is between 1e-9 and 4e-9 of these units. */
+enum { ORDER = 40, K = 8, LOST = 10, NAMED = 20 };
+static const struct { double lost, named, unit; sps_stop stop; } column[K] = {
+    { 0, 1, 1, SPS_STOP_SINGULAR }, { 1, 0, 1, SPS_STOP_STAGNATED },
+    { 0, 0, 1, SPS_STOP_CONVERGED }, { 1, 1e-9, 1, SPS_STOP_STAGNATED },
+    { 1, 4e-9, 1, SPS_STOP_SINGULAR },
+    { 1, 1e-9, 0x1p400, SPS_STOP_STAGNATED },
+    { 1, 4e-9, 0x1p-400, SPS_STOP_SINGULAR },
+    { 1, 4e-9, 0x1p-800, SPS_STOP_SINGULAR },
+};
+
+static sps_csr *with_empty_rows(sps_context *ctx, double *b)
+{
+    sps_csr *A = NULL;
+
+    OK(ctx, sps_csr_create(ctx, ORDER, ORDER, ORDER, SPS_F64, &A));
+    A->nnz = 0;
+    for (int i = 0; i < ORDER; i++) {
+        if (i != LOST && i != NAMED) put(A, i, 2 + i % 3);
+        A->rowptr[i + 1] = A->nnz;
+        for (int j = 0; j < K; j++)
+            b[i * K + j] = column[j].unit * (i == LOST    ? column[j].lost
+                                             : i == NAMED ? column[j].named
+                                             : i % 5 + j % 2);
+    }
+    return A;
+}
+
+static void judged_by_named_row(const char *solver)
+{
+    static const int32_t rows[] = { NAMED + 1 };
+    double b[ORDER * K];
+    sps_context *ctx = fixture_open();
+    sps_csr *A = with_empty_rows(ctx, b);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_solver *s = NULL;
+    sps_block *B = fixture_block(ctx, ORDER, K, b, K);
+    sps_block *X = fixture_block(ctx, ORDER, K, NULL, K);
+    sps_result r = { .struct_size = sizeof r };
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.solver = solver;
+    opt.precond = "jacobi";
+    opt.nullspace = "none";
+    opt.rtol = 1e-10;
+    OK(ctx, sps_operator_csr(ctx, A, K, NULL, &op));
+    OK(ctx, sps_precond_create(op, K, &opt, &M));
+    M->zero_pivots = 1;
+    M->zero_rows = rows;
+    OK(ctx, sps_solver_create(op, M, K, &opt, &s));
+    OK(ctx, sps_solver_linear(s, B, X, &r));
+    for (int j = 0; j < K; j++)
+        ck_assert_msg(r.column[j] == column[j].stop, "%s, column %d: %s",
+                      solver, j, sps_stop_string(r.column[j]));
+    ck_assert_int_eq(r.stop, SPS_STOP_SINGULAR);
+    sps_solver_destroy(&s);
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    sps_block_destroy(&B);
+    sps_block_destroy(&X);
+    fixture_close(&ctx);
+}
+
+/* With jacobi in place of factors, so that no factor module is needed.  gmres
+ * finds A singular, block_gmres stagnates. */
+START_TEST(a_column_is_singular_by_what_it_has_in_rows_of_zero_pivots)
+{
+    judged_by_named_row("gmres");
+    judged_by_named_row("block_gmres");
+}
+END_TEST
+
 /* Two rows with the same single column: no permutation has a nonzero
  * diagonal. */
 START_TEST(a_singular_pattern_is_told)
@@ -184,6 +262,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(singular_systems_are_solved_where_b_allows_it),
     RUNNER_TEST(a_zero_row_is_told),
     RUNNER_TEST(only_columns_outside_the_range_are_called_singular),
+    RUNNER_TEST(a_column_is_singular_by_what_it_has_in_rows_of_zero_pivots),
     RUNNER_TEST(a_singular_pattern_is_told),
     RUNNER_TEST(entries_that_are_not_finite_are_refused_by_their_place),
 };
