@@ -5,9 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "eigen/eigen.h"
 #include "tests/problems/families.h"
 #include "tests/problems/pencil.h"
 #include "tests/support/absent.h"
+#include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 
 /* Steps of 1 but for one pair that lies close before another: 1, 2, 4.9, 5,
@@ -291,11 +293,77 @@ START_TEST(no_nan_comes_out_of_a_product_that_is_not_finite)
 }
 END_TEST
 
+/* Verifies once more, with the first pair found replaced by zeros and the third
+ * by a copy of the second. */
+static void verify_spoiled(sps_context *ctx, sps_eigen *e, sps_block *X)
+{
+    sps_proof *q = &e->proof;
+    sps_block first, second, third;
+
+    spsi_deflation_pairs(&e->deflation, 0, 1, &first, NULL);
+    spsi_deflation_pairs(&e->deflation, 1, 1, &second, NULL);
+    spsi_deflation_pairs(&e->deflation, 2, 1, &third, NULL);
+    OK(ctx, spsi_fill(&first, 0));
+    OK(ctx, spsi_copy(&second, &third));
+    OK(ctx, spsi_proof_make(q, SPS_STOP_CONVERGED, X));
+    ck_assert_double_eq(q->lambda[0], 0);
+    ck_assert_int_eq(q->pair[0], SPS_STOP_STAGNATED);
+    ck_assert(isinf(q->residual[0]) && isinf(q->backward[0]) &&
+              isinf(q->bound[0]));
+    ck_assert_double_eq(q->lambda[1], q->lambda[2]);
+    ck_assert_int_eq(q->pair[1], SPS_STOP_CONVERGED);
+    ck_assert_int_eq(q->pair[2], SPS_STOP_STAGNATED);
+    ck_assert_double_eq(q->residual[1], q->residual[2]);
+    ck_assert_double_eq_tol(q->orthogonality, 1, 1e-12);
+    ck_assert_int_eq(q->verdict, SPS_STOP_STAGNATED);
+}
+
+/* Within a slice of the verification, and in slices of one column. */
+START_TEST(neither_zeros_nor_a_second_copy_of_a_vector_make_a_pair)
+{
+    enum { N = 60 };
+
+    for (int block = 0; block < 2; block++) {
+        sps_context *ctx = pencil_context(1);
+        sps_csr *A = NULL;
+        sps_operator *op = NULL;
+        sps_solver *s = NULL;
+        sps_block *X = NULL;
+        sps_eigen_result r = { .struct_size = sizeof r };
+        sps_options o;
+        double lambda[3];
+
+        sps_options_default(&o);
+        o.solver = "lobpcg";
+        o.precond = "none";
+        o.block = block;
+        OK(ctx, sps_csr_create(ctx, N, N, N, SPS_F64, &A));
+        for (int i = 0; i < N; i++) {
+            A->rowptr[i + 1] = i + 1;
+            A->col[i] = i;
+            ((double *)A->val)[i] = i + 1;
+        }
+        OK(ctx, sps_operator_csr(ctx, A, 3, NULL, &op));
+        OK(ctx, sps_block_create(ctx, N, 3, &X));
+        OK(ctx, sps_solver_create_eigen(op, NULL, NULL, 3, &o, &s));
+        OK(ctx, sps_solver_eigen(s, X, lambda, &r));
+        ck_assert_int_eq(r.stop, SPS_STOP_CONVERGED);
+        verify_spoiled(ctx, s->of, X);
+        sps_solver_destroy(&s);
+        sps_block_destroy(&X);
+        sps_operator_destroy(&op);
+        sps_csr_destroy(ctx, &A);
+        sps_context_destroy(&ctx);
+    }
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(no_nan_comes_out_of_a_product_that_is_not_finite),
     RUNNER_TEST(the_count_finds_what_was_missed),
     RUNNER_TEST(sparse_factors_count_beyond_dense_ones),
     RUNNER_TEST(rounding_is_not_counted_as_missed),
+    RUNNER_TEST(neither_zeros_nor_a_second_copy_of_a_vector_make_a_pair),
     RUNNER_TEST(a_singular_mass_matrix_is_named),
     RUNNER_TEST(an_indefinite_mass_matrix_is_named),
     RUNNER_TEST(a_tolerance_below_rounding_is_named_and_never_called_converged),
