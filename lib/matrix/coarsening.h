@@ -201,8 +201,8 @@ typedef struct sps_coarsening {
      * memory. */
     sps_status (*enter)(const sps_block *d, const double *c,
                         const sps_block *R, sps_block *U);
-    /* R -= Q a for blocks in doubles, with the squared norms of the columns of R
-     * in S, and U as by `enter` from the new R, in one pass, if *served. */
+    /* R -= Q a for blocks in doubles, the squared norms of the columns of R in
+     * S, and U as by `enter` from the new R, in one pass, if *served. */
     sps_status (*subtract)(const sps_block *Q, const sps_small *a, sps_block *R,
                            sps_small *S, const sps_block *d, const double *c,
                            sps_block *U, bool *served);

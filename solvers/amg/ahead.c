@@ -5,12 +5,13 @@
  * Its pattern is that of A P, which the set-up has formed.  With q, p and a
  * entries in A P, P and A, in single precision on n x k blocks, the one product
  * moves 8 q + 12 n k bytes, and those that it replaces 8 (p + a) + 20 n k.  The
- * 7-point grid of 64^3 has q = 8.9 n, p = 3.6 n, a = 7 n, its next level 20, 5.2
- * and 33. */
+ * 7-point grid of 64^3 has q = 8.9 n, p = 3.6 n, a = 7 n; its next level 20 n,
+ * 5.2 n and 33 n. */
 #include "solvers/amg/amg.h"
 
-/* What a product gathers decides: on an H200 the 7-point grid's finest level
- * took longer so (q = 0.85 (p + a)), the others less (0.4 to 0.55). */
+/* What a product gathers decides: on an H200 the one product took longer on the
+ * finest level of the 7-point grid (q = 0.85 (p + a)), and less time on others
+ * (0.4 to 0.55). */
 bool spsi_amg_ahead_pays(const amg_level *l, const sps_csr *P,
                          const sps_csr *AP)
 {

@@ -161,8 +161,8 @@ static size_t bytes_of(const sps_csr *S)
     return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
 }
 
-/* Makes *S a matrix with the pattern of T, whose values are in new memory in the
- * place of T and not set yet. */
+/* Makes *S a matrix with the pattern of T; its values are in new memory, where T
+ * is, and not set yet. */
 static sps_status open_scaled(const amg *m, const sps_csr *T, sps_csr *S)
 {
     sps_context *ctx = m->super.ctx;
@@ -655,8 +655,8 @@ sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
     return m->floats ? apply_floats(m, R, Z) : apply_doubles(m, R, Z);
 }
 
-/* The columns are scaled by their norms before, which the new ones do not
- * exceed by much: both are in the range of single precision. */
+/* U is scaled by the norms that the columns of R have before the step.  The new
+ * norms exceed them little, so U is in the range of single precision. */
 sps_status spsi_amg_subtract(const amg *m, const sps_block *Q,
                              const sps_small *a, sps_block *R,
                              sps_small *norm2, bool *served)

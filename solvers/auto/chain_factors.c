@@ -53,8 +53,8 @@ enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
 /* Returns whether A is a graph with hubs and more than a few neighbours per
  * vertex.  Such graphs have no small separators, and an analysis that finds
  * this out takes seconds.  In them the mean degree of a neighbour is more than
- * SPS_CHAIN_HUBS times that of a vertex: 1.9 to 9 times in networks, but 1.0 to 1.4 times
- * in meshes, even in those with some long rows. */
+ * SPS_CHAIN_HUBS times that of a vertex: 1.9 to 9 times in networks, but 1.0 to
+ * 1.4 times in meshes, even in those with some long rows. */
 static bool fills_up(const sps_features *f, const sps_chain_traits *o)
 {
     return f->nrow > 5000 && f->mean_length > 12 && o->spread > SPS_CHAIN_HUBS;

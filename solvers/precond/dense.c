@@ -4,9 +4,10 @@
  * preconditioners fail.  They are Cholesky factors (LAPACKE dpotrf) of a
  * symmetric positive definite matrix, LU factors with row pivoting (dgetrf) of
  * others.  On the host the set-up takes n^3 / 6 or n^3 / 3 multiply-adds and
- * 8 n^2 bytes, an application n^2 multiply-adds for each column.  On a GPU the inverse is formed (dgetri),
- * n^3 multiply-adds and 20 n^2 bytes, and an application is one product with
- * n^2 entries.  The iteration corrects the rounding errors. */
+ * 8 n^2 bytes, an application n^2 multiply-adds for each column.  On a GPU the
+ * inverse is formed (dgetri), n^3 multiply-adds and 20 n^2 bytes, and an
+ * application is one product with n^2 entries.  The iteration corrects the
+ * rounding errors. */
 #include "driver/precond.h"
 
 #include <float.h>

@@ -181,8 +181,8 @@ static void print_sizes(const gen *g, const mtxgen_job *j)
                 (long long)g->nnz, g->symmetric ? ", symmetric" : "");
 }
 
-/* Writes one file.  Returns 0, or the exit code of all processes; *tells: this
- * one prints the error. */
+/* Writes one file.  Returns 0, or the exit code, the same on all processes.
+ * Sets *tells where this process is the one that prints the error. */
 static int run(const mtxgen_job *j, bool *tells)
 {
     char error[160] = "";

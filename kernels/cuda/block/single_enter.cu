@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_enter.cu - R -= Q a with R'R's diagonal, and U = D R diag(c) in floats,
- * in one pass, for Q and R of up to 16 columns of doubles.
+/* single_enter.cu - R -= Q a, the diagonal of R'R, and U = D R diag(c) in
+ * floats, in one pass, for Q and R of up to 16 columns of doubles.
  *
  * Traffic: Q is read, R read and written, U written: 28 bytes an element, where
  * two passes move 36.  Order of summation: rows of a warp, warps of a thread

@@ -99,7 +99,7 @@ __device__ __forceinline__ void copy_column(void *to, const int32_t *from,
                     "r"(some ? 4 : 0) : "memory");
 }
 
-/* The work of a warp at a time are `group` neighbouring block rows, at most P.
+/* A warp works on `group` neighbouring block rows at a time, at most P.
  * A band is `lines` grid lines, which begin `lead` block rows apart; its
  * `each` groups are numbered across the lines, so that a tile, which is one
  * group for each warp of a thread block, has neighbours in all of them, and no

@@ -50,7 +50,7 @@ sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
 
 /* For tests: returns whether this copy is the one that has to fail. */
 bool spsi_stream_fails(sps_stream_plan *plan);
-/* Returns the status of a copy of `bytes` bytes that was queued with `error`. */
+/* Returns the status of a copy of `bytes` bytes, queued with `error`. */
 sps_status spsi_stream_copied(const sps_stream_plan *plan, size_t bytes,
                               cudaError_t error);
 

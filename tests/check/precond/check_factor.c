@@ -90,7 +90,7 @@ START_TEST(a_permuted_diagonal_is_inverted_to_the_last_digit)
 }
 END_TEST
 
-/* ---------------------------------------------------------------- new values */
+/* --------------------------------------------------------------- new values */
 
 /* Values that are no longer symmetric on a symmetric pattern. */
 START_TEST(new_values_are_followed_even_if_they_lose_the_symmetry)
@@ -130,7 +130,7 @@ START_TEST(new_values_are_followed_even_if_they_lose_the_symmetry)
 }
 END_TEST
 
-/* -------------------------------------------------------------------- limits */
+/* ------------------------------------------------------------------- limits */
 
 /* The status and the text of a factorisation with the limits of `limit`. */
 static void refused(void (*limit)(sps_context *ctx), double seconds,
@@ -228,7 +228,8 @@ START_TEST(what_cannot_be_interrupted_is_not_begun)
     if (absent("factor")) runner_skip("no factor module");
     refused(NULL, 1, SPS_EUNFIT, "the analysis was not started: it may "
             "need ");
-    refused(cancelled, 0, SPS_EUNFIT, "direct factors: interrupted by sps_cancel");
+    refused(cancelled, 0, SPS_EUNFIT,
+            "direct factors: interrupted by sps_cancel");
 }
 END_TEST
 

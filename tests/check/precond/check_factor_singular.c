@@ -250,8 +250,9 @@ START_TEST(entries_that_are_not_finite_are_refused_by_their_place)
     ((double *)A->val)[A->rowptr[7]] = INFINITY;
     OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
     ck_assert_int_eq(make(op, 1, 0, &M), SPS_EUNFIT);
-    ck_assert_msg(strstr(sps_context_error(ctx), "entry (8, 3) of the matrix is "
-                         "inf"), "%s", sps_context_error(ctx));
+    ck_assert_msg(strstr(sps_context_error(ctx),
+                         "entry (8, 3) of the matrix is inf"),
+                  "%s", sps_context_error(ctx));
     sps_operator_destroy(&op);
     sps_csr_destroy(ctx, &A);
     fixture_close(&ctx);

@@ -309,7 +309,8 @@ static void enter_at_once(int k, int r)
 
 START_TEST(a_residual_enters_as_it_is_made)
 {
-    static const int k[] = { 2, 5, 8, 15, 16, 16 }, r[] = { 2, 5, 7, 16, 16, 3 };
+    static const int k[] = { 2, 5, 8, 15, 16, 16 };
+    static const int r[] = { 2, 5, 7, 16, 16, 3 };
 
     for (int t = 0; t < 6; t++) enter_at_once(k[t], r[t]);
 }
