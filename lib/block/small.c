@@ -240,6 +240,31 @@ fail:
     return st;
 }
 
+sps_status spsi_small_reflectors(sps_small *Y, sps_small *T)
+{
+    sps_status st = SPS_OK;
+    int n = Y->rows, k = Y->cols, info;
+    double *tau = scratch(Y);
+
+    assert(k <= n);
+    spsi_small_shape(T, k, k);
+    spsi_small_clear(T);
+    SPS_TRY(spsi_blas_begin(Y->ctx, 1));
+    info = LAPACKE_dgeqrf(LAPACK_COL_MAJOR, n, k, Y->v, n, tau);
+    for (int j = 0; j < k; j++) {
+        memset(spsi_small_at(Y, 0, j), 0, (size_t)j * sizeof *tau);
+        *spsi_small_at(Y, j, j) = 1;
+    }
+    if (info == 0)
+        info = LAPACKE_dlarft(LAPACK_COL_MAJOR, 'F', 'C', n, k, Y->v, n, tau,
+                              T->v, k);
+    spsi_blas_end(1);
+    SPS_REQUIRE(Y->ctx, info == 0, SPS_ENOMEM,
+                "no memory for the reflectors of a %d x %d matrix", n, k);
+fail:
+    return st;
+}
+
 /* A = Q'AQ, where Q is given by the QR factorisation in D. */
 static int turn(sps_small *A, const sps_small *D, const double *tau)
 {

@@ -63,6 +63,11 @@ sps_status spsi_small_eigen(sps_small *A, double *w);
  * is not finite, or no convergence. */
 sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
                                    double *w, int *info);
+/* From the orthonormal columns of Y computes the Householder reflectors Q = I -
+ * U T U', whose leading columns are those of Y up to signs: U, lower
+ * trapezoidal with a unit diagonal, in place of Y, and T (LAPACKE_dgeqrf and
+ * _dlarft). */
+sps_status spsi_small_reflectors(sps_small *Y, sps_small *T);
 /* Counts the negative eigenvalues of the symmetric A (upper half, destroyed),
  * from the signs of D in A = U D U' (LAPACKE_dsytrf). */
 sps_status spsi_small_inertia(sps_small *A, int *negative);

@@ -40,14 +40,17 @@
 #define JOINED 128   /* largest number of columns of Q and W together for a
                         product in place */
 
-sps_status spsi_subspace_allocate(sps_subspace *s, int stack)
+sps_status spsi_subspace_allocate(sps_subspace *s, int stack, int longest)
 {
     sps_owner *own = s->pencil->own;
     int64_t n = s->pencil->n;
-    int w = s->width, columns = stack * w, given = s->deflation->given;
-    int most = columns > given ? columns : given;
+    int w = s->width, columns = stack * w, given = s->deflation->given, most;
     sps_status st = SPS_OK;
 
+    if (longest > 24 * w) longest = 24 * w;
+    if (longest > s->pencil->rows) longest = (int)s->pencil->rows;
+    s->longest = longest > columns ? longest : columns;
+    most = columns > given ? columns : given;
     SPS_TRY(spsi_own_block(own, n, columns, &s->S));
     SPS_TRY(spsi_own_block(own, n, columns, &s->AS));
     if (s->pencil->M) SPS_TRY(spsi_own_block(own, n, columns, &s->MS));
@@ -57,12 +60,45 @@ sps_status spsi_subspace_allocate(sps_subspace *s, int stack)
     SPS_TRY(SPS_OWN(own, 2 * (int64_t)most, &s->scratch));
     SPS_TRY(spsi_own_small(own, most, most, &s->G));
     SPS_TRY(spsi_own_small(own, most, most, &s->T));
-    SPS_TRY(spsi_own_small(own, most, most, &s->C));
-    SPS_TRY(spsi_own_small(own, columns, w, &s->J));
+    SPS_TRY(spsi_own_small(own, most > s->longest ? most : s->longest,
+                           most > s->longest ? most : s->longest, &s->C));
+    SPS_TRY(spsi_own_small(own, s->longest, w, &s->J));
     SPS_TRY(spsi_deflation_reserve(s->deflation, most));
     most = s->deflation->fixed->width;
     SPS_TRY(spsi_reserve(own->ctx, n, most > columns ? most : columns));
 fail:
+    return st;
+}
+
+/* Replaces *S by a block of `columns` columns, the first `kept` as they are. */
+static sps_status extend(sps_block **S, int columns, int kept)
+{
+    sps_block *longer = NULL, from, to;
+    sps_status st;
+
+    SPS_TRY(spsi_block_create((*S)->ctx, (*S)->n, columns, SPS_F64, &longer));
+    spsi_block_view(*S, 0, kept, &from);
+    spsi_block_view(longer, 0, kept, &to);
+    SPS_TRY(spsi_copy(&from, &to));
+    sps_block_destroy(S);
+    *S = longer;
+    return SPS_OK;
+fail:
+    sps_block_destroy(&longer);
+    return st;
+}
+
+sps_status spsi_subspace_extend(sps_subspace *s, int kept)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_reserve(s->pencil->ctx, s->pencil->n, s->longest));
+    SPS_TRY(extend(&s->S, s->longest, kept));
+    if (!s->pencil->M) s->MS = s->S;
+    else SPS_TRY(extend(&s->MS, s->longest, kept));
+    SPS_TRY(extend(&s->AS, s->longest, kept));
+fail:
+    spsi_subspace_set_columns(s, s->m);
     return st;
 }
 
@@ -345,6 +381,25 @@ sps_status spsi_subspace_rotate(sps_subspace *s, const sps_small *K)
         st = spsi_mul_small(1.0, &from, K, 0.0, &to);
     }
     spsi_phase_end(s->pencil->ctx, SPS_PHASE_GRAM);
+    return st;
+}
+
+sps_status spsi_subspace_reflect(sps_subspace *s, const sps_small *U,
+                                 const sps_small *T)
+{
+    sps_block *stack[3] = { s->S, s->AS, s->MS }, all;
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_small_mul(1.0, T, false, U, true, 0.0, s->C));
+    spsi_block_narrow(s->work, U->cols);
+    spsi_phase_begin(s->pencil->ctx, SPS_PHASE_GRAM);
+    for (int i = 0; st == SPS_OK && i < (s->pencil->M ? 3 : 2); i++) {
+        spsi_block_view(stack[i], 0, U->rows, &all);
+        st = spsi_mul_small(1.0, &all, U, 0.0, s->work);
+        if (st == SPS_OK) st = spsi_mul_small(-1.0, s->work, s->C, 1.0, &all);
+    }
+    spsi_phase_end(s->pencil->ctx, SPS_PHASE_GRAM);
+fail:
     return st;
 }
 

@@ -18,6 +18,7 @@ struct sps_subspace {
     sps_deflation *deflation;
     int width, m;                /* columns of X: allocated, in use */
     int guard;                   /* number of these that need not converge */
+    int longest;                 /* most columns that S may have, at most 24 m */
     int directions;              /* number of new search directions of the
                                     last step */
     sps_block *S, *AS, *MS;      /* MS == S if there is no M */
@@ -29,8 +30,12 @@ struct sps_subspace {
     sps_small *G, *T, *C, *J;
 };
 
-/* Allocates S, AS and MS with `stack` times the width as columns. */
-sps_status spsi_subspace_allocate(sps_subspace *s, int stack);
+/* Allocates S, AS and MS with `stack` times the width as columns, and small
+ * matrices for up to `longest`. */
+sps_status spsi_subspace_allocate(sps_subspace *s, int stack, int longest);
+/* Gives S, AS and MS memory for `longest` columns and keeps the first `kept`.
+ * SPS_ENOMEM or SPS_EDEVMEM leaves them as they are. */
+sps_status spsi_subspace_extend(sps_subspace *s, int kept);
 /* Sets the number of columns of X to m. */
 void spsi_subspace_set_columns(sps_subspace *s, int m);
 
@@ -46,6 +51,10 @@ sps_status spsi_subspace_orth(sps_subspace *s, const sps_operator *M,
 /* S(:, 0 .. c - 1) = S(:, 0 .. r - 1) K for K of r x c, and the same for A S
  * and M S. */
 sps_status spsi_subspace_rotate(sps_subspace *s, const sps_small *K);
+/* S = S Q and so on for the first U->rows columns, Q = I - U T U'
+ * (spsi_small_reflectors): of S and of A S, twice read, twice written. */
+sps_status spsi_subspace_reflect(sps_subspace *s, const sps_small *U,
+                                 const sps_small *T);
 /* Computes the extreme Ritz values, low and high, of some Lanczos steps with
  * sign A from a random vector (T: scratch matrix with as many rows as steps),
  * and the norm of the last residual: low - residual and high + residual lie

@@ -19,7 +19,15 @@
  *
  * Cost of an iteration in passes over n x m blocks, with w = m columns of W and
  * M the identity: residual 6, orthogonalisation of W 20, S'AW 4, update of S
- * and AS 10, in addition to W = T R and A W. */
+ * and AS 10, in addition to W = T R and A W.
+ *
+ * Where more eigenvalues than the block has columns lie close together, it has
+ * to resolve their eigenvectors by iterations.  If that is slow, S is extended
+ * and keeps all directions: P = S V2 times an orthonormal matrix, so that S Q
+ * with Householder reflectors Q is the new [X P].  When S is full, it becomes
+ * X, the next Ritz vectors and P as above (the restart GD+k of Stathopoulos,
+ * SIAM J. Sci. Comput. 29(2), 2007).  With q columns in S an iteration passes
+ * over some 10 q / m blocks instead of 40. */
 #include "eigen/eigen.h"
 
 #include <float.h>
@@ -28,15 +36,24 @@
 
 #include "core/timer.h"
 
+#define STACK 3       /* blocks in S: X, P and W */
+#define BASIS 480     /* columns of the extended S */
+#define EXTENSION 2   /* least factor by which S must become longer */
+#define CHECK 5       /* steps between two predictions */
+#define SLOW 20       /* predicted steps to the tolerance that call for it */
+#define CLUSTER 0.05  /* largest relative distance of the last Ritz value of X
+                         from the last wanted one */
+
 struct lobpcg {
     int p;                /* columns of P */
     int steps;            /* steps since the start */
+    double badness;       /* spsi_ritz_badness at the last prediction */
     int *active;          /* columns of X that produce directions */
     double *w;            /* 3 m eigenvalues */
     sps_small *PAP;       /* p x p */
-    sps_small *K;         /* s x (m + p): V1 and V2 B */
-    sps_small *B, *N;     /* (s - m) x p: the basis B, and scratch of the same
-                             shape */
+    sps_small *K;         /* s x (m + p): V1 and V2 B; or a copy of H */
+    sps_small *B, *N;     /* (s - m - kept) x p: the basis B, and scratch of the
+                             same shape */
     sps_small *G, *T;     /* Gram matrices, and the factor of one */
 };
 
@@ -44,15 +61,15 @@ static sps_status setup(sps_eigen *e, void *method)
 {
     struct lobpcg *l = method;
     sps_status st = SPS_OK;
-    int m = e->space.width;
+    int m = e->space.width, most = e->space.longest;
 
     SPS_TRY(SPS_OWN(&e->own, m, &l->active));
-    SPS_TRY(SPS_OWN(&e->own, 3 * m, &l->w));
-    SPS_TRY(spsi_own_small(&e->own, m, m, &l->PAP));
-    SPS_TRY(spsi_own_small(&e->own, 3 * m, 2 * m, &l->K));
-    SPS_TRY(spsi_own_small(&e->own, 3 * m, m, &l->B));
-    SPS_TRY(spsi_own_small(&e->own, 3 * m, m, &l->N));
-    SPS_TRY(spsi_own_small(&e->own, 3 * m, m, &l->G));
+    SPS_TRY(SPS_OWN(&e->own, most, &l->w));
+    SPS_TRY(spsi_own_small(&e->own, most, most, &l->PAP));
+    SPS_TRY(spsi_own_small(&e->own, most, most, &l->K));
+    SPS_TRY(spsi_own_small(&e->own, most, m, &l->B));
+    SPS_TRY(spsi_own_small(&e->own, most, m, &l->N));
+    SPS_TRY(spsi_own_small(&e->own, most, m, &l->G));
     SPS_TRY(spsi_own_small(&e->own, m, m, &l->T));
 fail:
     return st;
@@ -63,6 +80,7 @@ static sps_status start(sps_eigen *e, void *method)
     struct lobpcg *l = method;
 
     l->p = l->steps = 0;
+    l->badness = HUGE_VAL;
     return spsi_eigen_begin(e, l->w);
 }
 
@@ -143,28 +161,28 @@ static sps_status assemble(sps_ritz *r, const struct lobpcg *l, int w,
     return SPS_OK;
 }
 
-/* Computes B, an orthonormal basis of V2'[0; V1] for the active columns; p
- * becomes its rank. */
-static sps_status directions_of(struct lobpcg *l, int m, const sps_small *V,
-                                int a)
+/* Computes B, an orthonormal basis of V3'[0; V1] for the active columns, with V3
+ * the columns of V from `from` on; returns its rank in *rank. */
+static sps_status directions_of(struct lobpcg *l, int m, int from,
+                                const sps_small *V, int a, int *rank)
 {
     sps_status st = SPS_OK;
     int s = V->rows;
     double condition;
 
-    spsi_small_shape(l->B, s - m, a);
+    spsi_small_shape(l->B, s - from, a);
     for (int c = 0; c < a; c++)
-        for (int t = 0; t < s - m; t++) {
+        for (int t = 0; t < s - from; t++) {
             double sum = 0;
 
             for (int i = m; i < s; i++)
-                sum += *spsi_small_at(V, i, m + t) *
+                sum += *spsi_small_at(V, i, from + t) *
                        *spsi_small_at(V, i, l->active[c]);
             *spsi_small_at(l->B, t, c) = sum;
         }
     for (int round = 0; round < 2; round++) {
         SPS_TRY(spsi_small_mul(1.0, l->B, true, l->B, false, 0.0, l->G));
-        SPS_TRY(spsi_small_orthonormaliser(l->G, 1e-12, l->T, &l->p,
+        SPS_TRY(spsi_small_orthonormaliser(l->G, 1e-12, l->T, rank,
                                            &condition));
         SPS_TRY(spsi_small_mul(1.0, l->B, false, l->T, false, 0.0, l->N));
         SPS_TRY(spsi_small_copy(l->N, l->B));
@@ -173,33 +191,131 @@ fail:
     return st;
 }
 
-/* K = [V1, V2 B] and P'AP = B'diag(theta2)B. */
-static sps_status coefficients(struct lobpcg *l, int m, double sign,
-                               const sps_small *V)
+/* K = [V(:, 0 .. from - 1), V3 B]. */
+static void coefficients(struct lobpcg *l, int from, const sps_small *V)
 {
-    sps_status st = SPS_OK;
-    int s = V->rows;
+    int s = V->rows, rank = l->B->cols;
 
-    spsi_small_shape(l->K, s, m + l->p);
-    memcpy(l->K->v, V->v, (size_t)s * (size_t)m * sizeof(double));
-    for (int c = 0; c < l->p; c++) {
-        double *k = spsi_small_at(l->K, 0, m + c);
+    spsi_small_shape(l->K, s, from + rank);
+    memcpy(l->K->v, V->v, (size_t)s * (size_t)from * sizeof(double));
+    for (int c = 0; c < rank; c++) {
+        double *k = spsi_small_at(l->K, 0, from + c);
 
         memset(k, 0, (size_t)s * sizeof *k);
-        for (int t = 0; t < s - m; t++) {
+        for (int t = 0; t < s - from; t++) {
             double b = *spsi_small_at(l->B, t, c);
-            const double *v = spsi_small_at(V, 0, m + t);
+            const double *v = spsi_small_at(V, 0, from + t);
 
             for (int i = 0; i < s; i++) k[i] += b * v[i];
         }
     }
+}
+
+/* P'AP, of which the leading `kept` columns are Ritz vectors: diag(theta) of
+ * these and B'diag(theta3)B. */
+static sps_status project(struct lobpcg *l, int m, int kept, double sign)
+{
+    sps_status st = SPS_OK;
+    int rank = l->B->cols;
+    const double *w = l->w + m + kept;
+
     SPS_TRY(spsi_small_copy(l->B, l->N));
-    for (int c = 0; c < l->p; c++)
-        for (int t = 0; t < s - m; t++)
-            *spsi_small_at(l->N, t, c) *= sign * l->w[m + t];
-    SPS_TRY(spsi_small_mul(1.0, l->B, true, l->N, false, 0.0, l->PAP));
+    for (int c = 0; c < rank; c++)
+        for (int t = 0; t < l->N->rows; t++)
+            *spsi_small_at(l->N, t, c) *= sign * w[t];
+    SPS_TRY(spsi_small_mul(1.0, l->B, true, l->N, false, 0.0, l->G));
+    spsi_small_symmetrise(l->G);
+    l->p = kept + rank;
+    spsi_small_shape(l->PAP, l->p, l->p);
+    spsi_small_clear(l->PAP);
+    for (int j = 0; j < kept; j++)
+        *spsi_small_at(l->PAP, j, j) = sign * l->w[m + j];
+    for (int j = 0; j < rank; j++)
+        memcpy(spsi_small_at(l->PAP, kept, kept + j),
+               spsi_small_at(l->G, 0, j), (size_t)rank * sizeof *w);
+fail:
+    return st;
+}
+
+/* S becomes [X P], where P begins with the `kept` Ritz vectors after X. */
+static sps_status contract(sps_eigen *e, struct lobpcg *l, int kept, int a)
+{
+    sps_status st = SPS_OK;
+    int m = e->space.m, rank;
+
+    SPS_TRY(directions_of(l, m, m + kept, e->ritz.H, a, &rank));
+    coefficients(l, m + kept, e->ritz.H);
+    SPS_TRY(project(l, m, kept, e->wanted.sign));
+    SPS_TRY(spsi_subspace_rotate(&e->space, l->K));
+fail:
+    return st;
+}
+
+/* H = Q'H Q for Q = I - U T U', in l->K, with l->B and l->N as scratch. */
+static sps_status reflect(struct lobpcg *l, const sps_small *U)
+{
+    sps_status st = SPS_OK;
+
+    SPS_TRY(spsi_small_mul(1.0, l->K, false, U, false, 0.0, l->B));
+    SPS_TRY(spsi_small_mul(1.0, l->B, false, l->T, false, 0.0, l->N));
+    SPS_TRY(spsi_small_mul(-1.0, l->N, false, U, true, 1.0, l->K));
+    SPS_TRY(spsi_small_mul(1.0, l->K, true, U, false, 0.0, l->B));
+    SPS_TRY(spsi_small_mul(1.0, l->B, false, l->T, false, 0.0, l->N));
+    SPS_TRY(spsi_small_mul(-1.0, U, false, l->N, true, 1.0, l->K));
+fail:
+    return st;
+}
+
+/* S keeps all its directions: it becomes S Q, the leading columns of which are
+ * X = S V1, and P'AP the trailing part of Q'H Q, with H in l->K. */
+static sps_status keep_all(sps_eigen *e, struct lobpcg *l)
+{
+    sps_small *U = e->ritz.H;
+    sps_status st = SPS_OK;
+    int m = e->space.m, s = U->rows;
+
+    U->cols = m;
+    SPS_TRY(spsi_small_reflectors(U, l->T));
+    SPS_TRY(spsi_subspace_reflect(&e->space, U, l->T));
+    SPS_TRY(reflect(l, U));
+    l->p = s - m;
+    spsi_small_shape(l->PAP, l->p, l->p);
+    for (int j = 0; j < l->p; j++)
+        memcpy(spsi_small_at(l->PAP, 0, j), spsi_small_at(l->K, m, m + j),
+               (size_t)l->p * sizeof(double));
     spsi_small_symmetrise(l->PAP);
 fail:
+    return st;
+}
+
+/* Returns whether the last Ritz value of X lies close to the last wanted one,
+ * so that the eigenvectors of more values than X has columns mix. */
+static bool clustered(const sps_eigen *e)
+{
+    int m = e->space.m, last = spsi_subspace_target(&e->space) - 1;
+    double end = e->ritz.value[m - 1];
+
+    return fabs(end - e->ritz.value[last]) < CLUSTER * fabs(end);
+}
+
+/* Extends S if the tolerance is predicted to be far away.  Without memory for
+ * that the search goes on as before; several processes would have to agree on
+ * it and are left alone. */
+static sps_status extend(sps_eigen *e, struct lobpcg *l)
+{
+    double before = l->badness, left = spsi_ritz_badness(&e->ritz);
+    const sps_subspace *s = &e->space;
+    sps_status st;
+
+    l->badness = left;
+    if (s->AS->width == s->longest ||
+        s->longest < EXTENSION * s->AS->width || e->ctx->opt.comm ||
+        !isfinite(before) || !clustered(e) ||
+        left * CHECK <= SLOW * fmax(before - left, 0))
+        return SPS_OK;
+    st = spsi_subspace_extend(&e->space, s->m + l->p);
+    if (st == SPS_ENOMEM || st == SPS_EDEVMEM) return SPS_OK;
+    e->search.event = "basis extended";
     return st;
 }
 
@@ -234,29 +350,47 @@ fail:
     return st;
 }
 
+static bool extended(const sps_subspace *s)
+{
+    return s->AS->width > STACK * s->width;
+}
+
+/* Returns the number of Ritz vectors to keep behind X where S of `columns`
+ * columns is full: half of S is free afterwards. */
+static int kept(const sps_subspace *s, int columns)
+{
+    int most = columns / 2 - 2 * s->m;
+
+    return extended(s) && most > 0 ? most / 4 * 4 : 0;
+}
+
 static sps_status step(sps_eigen *e, void *method)
 {
     struct lobpcg *l = method;
     sps_status st = SPS_OK;
-    int a = choose_active(&e->ritz, l->active);
+    int a = choose_active(&e->ritz, l->active), columns;
     sps_block W;
+    bool all;
 
     SPS_TRY(directions(e, l, a, &W));
     e->space.directions = W.k;
     if (W.k == 0 && !e->search.stop) e->search.stop = SPS_STOP_STAGNATED;
     if (e->search.stop) return st;
     SPS_TRY(assemble(&e->ritz, l, W.k, e->transform.inverted));
+    columns = e->ritz.H->rows;
+    all = columns + e->space.m <= e->space.AS->width && extended(&e->space);
+    if (all) SPS_TRY(spsi_small_copy(e->ritz.H, l->K));
     SPS_TRY(spsi_ritz_solve(&e->ritz, &e->transform, e->ritz.H, l->w,
                             &e->search.stop));
     if (e->search.stop) return st;
-    SPS_TRY(directions_of(l, e->space.m, e->ritz.H, a));
-    SPS_TRY(coefficients(l, e->space.m, e->wanted.sign, e->ritz.H));
-    SPS_TRY(spsi_subspace_rotate(&e->space, l->K));
+    if (all) SPS_TRY(keep_all(e, l));
+    else SPS_TRY(contract(e, l, kept(&e->space, columns), a));
     for (int j = 0; j < e->space.m; j++)
         e->ritz.value[j] = e->wanted.sign * l->w[j];
     SPS_TRY(spsi_eigen_residuals(e));
-    if (!e->search.stop && !e->transform.inverted &&
-        ++l->steps % e->opt.true_residual_every == 0)
+    if (e->search.stop) return st;
+    if (++l->steps % CHECK == 0) SPS_TRY(extend(e, l));
+    if (!e->transform.inverted && l->steps % e->opt.true_residual_every == 0)
         SPS_TRY(check_drift(e, l));
 fail:
     return st;
@@ -265,7 +399,8 @@ fail:
 SPS_DEFINE(sps_eigen_type, spsi_eigen_lobpcg) = {
     .name = "lobpcg",
     .size = sizeof(struct lobpcg),
-    .stack = 3,
+    .stack = STACK,
+    .longest = BASIS,
     .preconditioned = true,
     .setup = setup,
     .start = start,
