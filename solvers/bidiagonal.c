@@ -10,7 +10,7 @@
 sps_status spsi_bidiagonal_create(sps_linear *s, spsi_bidiagonal *g)
 {
     double **const all[] = { &g->alpha, &g->beta, &g->nu, &g->mu, &g->normal,
-                             &g->a, &g->b, &g->one, NULL };
+                             &g->c, &g->a, &g->b, &g->one, NULL };
     sps_owner *own = &s->made.own;
     sps_status st;
 
@@ -45,12 +45,13 @@ static void note_not_finite(sps_linear *s, const double *norm)
             s->stop = SPS_STOP_NOT_FINITE;
 }
 
-/* g->nu = the norms of the columns of [U; low]. */
-static sps_status measure_u(sps_linear *s, spsi_bidiagonal *g)
+/* g->nu = the norms of the columns of [U; low]; `known`: g->nu are those of
+ * U. */
+static sps_status measure_u(sps_linear *s, spsi_bidiagonal *g, bool known)
 {
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_norms(&s->R, g->nu));
+    if (!known) SPS_TRY(spsi_norms(&s->R, g->nu));
     if (g->low) {
         SPS_TRY(spsi_norms(g->low, g->a));
         for (int p = 0; p < s->k; p++) g->nu[p] = hypot(g->nu[p], g->a[p]);
@@ -88,6 +89,22 @@ fail:
     return st;
 }
 
+/* Z = S'U diag(a) + Z diag(b), without Z if b is NULL, and its norms. */
+static sps_status combine_v(sps_linear *s, spsi_bidiagonal *g, const double *b,
+                            sps_block *Y)
+{
+    sps_status st;
+
+    if (s->least.both)
+        return spsi_least_back(s, g->a, g->low, b, g->Z, g->mu);
+    SPS_TRY(spsi_linear_apply_transposed(s, &s->R, Y));
+    if (g->low) SPS_TRY(spsi_axpby(s->opt.damp, g->low, 1.0, Y));
+    SPS_TRY(spsi_axpby_cols(g->a, Y, b, g->Z));
+    SPS_TRY(spsi_norms(g->Z, g->mu));
+fail:
+    return st;
+}
+
 /* Z = S'U diag(a) + Z diag(b), without Z the first time; then T, alpha and the
  * norms.  Z is stored with the factor f, about 1 / alpha, so that mu is not far
  * from 1. */
@@ -104,10 +121,7 @@ static sps_status next_v(sps_linear *s, spsi_bidiagonal *g, bool first)
         g->b[p] = first ? 0 : -(f * g->beta[p]) * inverse(s, p, g->mu[p]);
     }
     spsi_linear_room(s, 0, s->n, s->k, &Y);
-    SPS_TRY(spsi_linear_apply_transposed(s, &s->R, &Y));
-    if (g->low) SPS_TRY(spsi_axpby(s->opt.damp, g->low, 1.0, &Y));
-    SPS_TRY(spsi_axpby_cols(g->a, &Y, first ? NULL : g->b, g->Z));
-    SPS_TRY(spsi_norms(g->Z, g->mu));
+    SPS_TRY(combine_v(s, g, first ? NULL : g->b, &Y));
     for (int p = 0; p < s->k; p++) g->normal[p] = g->mu[p] / f;
     if (g->scaled) {
         SPS_TRY(spsi_linear_precondition(s, g->Z, &Y));
@@ -127,7 +141,9 @@ sps_status spsi_bidiagonal_start(sps_linear *s, spsi_bidiagonal *g)
     narrow(s, g);
     for (int p = 0; p < s->k; p++) g->b[p] = -s->opt.damp;
     if (g->low) SPS_TRY(spsi_axpby_cols(g->b, &s->X, NULL, g->low));
-    SPS_TRY(measure_u(s, g));
+    SPS_TRY(measure_u(s, g, false));
+    if (s->least.both)
+        SPS_TRY(spsi_least_enter(s, g->scaled ? g->scaled : g->Z, g->mu));
     for (int p = 0; p < s->k; p++) {
         g->beta[p] = g->nu[p];
         g->a[p] = g->beta[p] == 0 ? 0 : 1 / g->beta[p];
@@ -138,41 +154,66 @@ fail:
     return st;
 }
 
-/* Scales Z and T so that the norm of T is mu = nu / alpha, and sets them to
- * zero where a column is frozen. */
+/* Chooses the factors of T: with mu = nu / alpha in place of its norm the next
+ * U is S T diag(c) - U; c = 0 where a column is frozen. */
+static void choose_factors(sps_linear *s, spsi_bidiagonal *g)
+{
+    s->width = 0;
+    for (int p = 0; p < s->k; p++) {
+        g->c[p] = g->nu[p] * inverse(s, p, g->alpha[p]) *
+                  inverse(s, p, g->mu[p]);
+        s->width += !s->at.done[p];
+    }
+}
+
+/* Z and T are scaled by their factors, which then are 1, since a product alone
+ * cannot apply them. */
 static sps_status scale_v(sps_linear *s, spsi_bidiagonal *g)
 {
     sps_status st;
 
-    s->width = 0;
+    SPS_TRY(spsi_axpby_cols(g->c, g->Z, NULL, g->Z));
+    if (g->scaled) SPS_TRY(spsi_axpby_cols(g->c, g->scaled, NULL, g->scaled));
     for (int p = 0; p < s->k; p++) {
-        const double mu = g->nu[p] * inverse(s, p, g->alpha[p]);
-
-        g->a[p] = mu * inverse(s, p, g->mu[p]);
-        g->mu[p] = mu;
-        s->width += !s->at.done[p];
+        g->mu[p] = g->nu[p] * inverse(s, p, g->alpha[p]);
+        g->c[p] = 1;
     }
-    SPS_TRY(spsi_axpby_cols(g->a, g->Z, NULL, g->Z));
-    if (g->scaled) SPS_TRY(spsi_axpby_cols(g->a, g->scaled, NULL, g->scaled));
 fail:
     return st;
 }
 
-/* U = S T - U, whose norm is nu' = mu beta'. */
-static sps_status next_u(sps_linear *s, spsi_bidiagonal *g)
+/* U = A T diag(c) - U, whose upper part s->R is. */
+static sps_status next_upper(sps_linear *s, spsi_bidiagonal *g)
 {
     const sps_block *T = spsi_bidiagonal_direction(g);
     sps_status st;
 
+    if (s->least.both) return spsi_least_there(s, g->c, T, g->nu);
+    SPS_TRY(scale_v(s, g));
     spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
     st = sps_operator_apply(s->A, 1.0, T, -1.0, &s->R);
     spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
-    SPS_TRY(st);
     s->course.applies_A++;
-    if (g->low) SPS_TRY(spsi_axpby(s->opt.damp, T, -1.0, g->low));
-    SPS_TRY(measure_u(s, g));
+fail:
+    return st;
+}
+
+/* U = S T diag(c) - U, whose norm is nu' = c mu beta'. */
+static sps_status next_u(sps_linear *s, spsi_bidiagonal *g)
+{
+    sps_status st;
+
+    SPS_TRY(next_upper(s, g));
+    for (int p = 0; p < s->k; p++) {
+        g->a[p] = s->opt.damp * g->c[p];
+        g->b[p] = -1;
+    }
+    if (g->low)
+        SPS_TRY(spsi_axpby_cols(g->a, spsi_bidiagonal_direction(g), g->b,
+                                g->low));
+    SPS_TRY(measure_u(s, g, s->least.both != NULL));
     for (int p = 0; p < s->k; p++)
-        g->beta[p] = g->nu[p] * inverse(s, p, g->mu[p]);
+        g->beta[p] = g->nu[p] * inverse(s, p, g->c[p] * g->mu[p]);
 fail:
     return st;
 }
@@ -182,7 +223,7 @@ sps_status spsi_bidiagonal_step(sps_linear *s, spsi_bidiagonal *g)
     sps_status st;
 
     SPS_TRY(bring_back_u(s, g));
-    SPS_TRY(scale_v(s, g));
+    choose_factors(s, g);
     SPS_TRY(next_u(s, g));
     if (s->stop) return st;
     for (int p = 0; p < s->k; p++) g->a[p] = inverse(s, p, g->nu[p]);

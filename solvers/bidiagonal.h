@@ -20,12 +20,13 @@
  *
  * With mu = nu / alpha the next U is S T - U for all columns alike, which the
  * product computes in place; to scale Z for that takes a pass over ncol rows
- * and saves three over nrow rows.  nu then changes by the factor beta / alpha
+ * and saves three over nrow rows.  Where both products are made in one pass
+ * (s->least.both), that pass applies the factors to T.  nu then changes by the factor beta / alpha
  * in each step, and U is scaled back to norm about 1 when nu is far from 1.
  *
  * A column that the driver has found converged is frozen: its vectors become
- * zero.  Passes of a step over blocks with D = I and d = 0: U 3, Y 2 and Z
- * 6. */
+ * zero.  Passes of a step over blocks with D = I and d = 0: U 3, Y 2 and Z 6;
+ * in one pass: U 2, Z 2 and the slots (matrix/two_way.h). */
 #ifndef SPS_BIDIAGONAL_H
 #define SPS_BIDIAGONAL_H
 
@@ -39,6 +40,7 @@ typedef struct spsi_bidiagonal {
     double *nu, *mu;               /* norms of U and of D Z = mu v as they are
                                       stored */
     double *normal;                /* ||alpha D^-1 v|| */
+    double *c;                     /* factors with which T enters U */
     double *a, *b, *one;           /* coefficients of a linear combination */
 } spsi_bidiagonal;
 

@@ -304,4 +304,6 @@ SPS_DEFINE(sps_backend, spsi_backend_cpu) = {
     .triangle_solve = spsi_cpu_triangle_solve,
     .triangle_close = spsi_cpu_triangle_close,
     .twofold = spsi_cpu_twofold,
+    .two_way_there = spsi_cpu_two_way_there,
+    .two_way_back = spsi_cpu_two_way_back,
 };

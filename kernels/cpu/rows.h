@@ -253,5 +253,11 @@ sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
 void spsi_cpu_triangle_close(sps_triangle *t);
 sps_status spsi_cpu_twofold(const sps_csr_local *A,
                             const sps_twofold_args *args);
+sps_status spsi_cpu_two_way_there(const sps_two_way *w, const double *c,
+                                  const sps_block *X, sps_block *U,
+                                  double *norm2);
+sps_status spsi_cpu_two_way_back(const sps_two_way *w, const double *a,
+                                 double d, const sps_block *V, const double *b,
+                                 sps_block *Z, double *norm2);
 
 #endif

@@ -29,6 +29,7 @@ typedef struct sps_levels sps_levels;
 typedef struct sps_raw_features sps_raw_features;
 typedef struct sps_small sps_small;
 typedef struct sps_triangle sps_triangle;
+typedef struct sps_two_way sps_two_way;
 struct sps_fused_cg;
 
 /* H + L = W + V + A X diag(c) in twice the working precision.  The error of
@@ -201,6 +202,14 @@ typedef struct sps_backend {
      * sps_twofold_args; for doubles only.  A is NULL for the identity. */
     sps_status (*twofold)(const sps_csr_local *A,
                           const sps_twofold_args *args);
+    /* --- the passes of two_way.h, with squared norms in host memory; NULL
+     * where there are none. */
+    sps_status (*two_way_there)(const sps_two_way *w, const double *c,
+                                const sps_block *X, sps_block *U,
+                                double *norm2);
+    sps_status (*two_way_back)(const sps_two_way *w, const double *a, double d,
+                               const sps_block *V, const double *b,
+                               sps_block *Z, double *norm2);
     /* --- stacks of blocks (basis.h); where they are NULL, lib/block/basis.c
      * composes them. */
     sps_status (*basis_dots)(const sps_basis *V, int count, const sps_block *W,

@@ -92,13 +92,34 @@ static sps_status substitute(sps_linear *s)
                               SPS_PASSES_LINEAR, &s->M);
 }
 
+/* Creates A'.  With both products in one pass it only serves to verify, for
+ * which any plan will do. */
+static sps_status take_products(sps_linear *s)
+{
+    const sps_operator *A = s->A;
+    sps_options opt = s->opt;
+    sps_status st = SPS_OK;
+
+    s->least.T = A;
+    if (A->props & (SPS_SYMMETRIC | SPS_SPD)) return st;
+    if (A->A) {
+        SPS_TRY(spsi_operator_fetch(A));
+        SPS_TRY(spsi_two_way_create(s->ctx, A->A, s->columns,
+                                    &s->least.both));
+    }
+    if (s->least.both) opt.kernel = "spmm.omp";
+    SPS_TRY(spsi_operator_transposed(A, &opt, s->columns, &s->made.own_T));
+    s->least.T = s->made.own_T;
+fail:
+    return st;
+}
+
 /* Creates A' and the column scaling, which a method of least squares has in
  * place of preconditioner and null space.  By default there is no scaling,
  * since it changes which solution has the smallest norm. */
 static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
 {
     const char *name = s->opt.precond, *null = s->opt.nullspace;
-    const bool symmetric = s->A->props & (SPS_SYMMETRIC | SPS_SPD);
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(s->ctx, !M, SPS_EUNFIT, "%s does not accept a "
@@ -110,10 +131,7 @@ static sps_status take_least_squares(sps_linear *s, const sps_precond *M)
         spsi_note(s->ctx, "%s: option nullspace has no effect, since this "
                   "method finds the solution of least norm",
                   s->method.type->name);
-    if (!symmetric)
-        SPS_TRY(spsi_operator_transposed(s->A, &s->opt, s->columns,
-                                         &s->made.own_T));
-    s->least.T = symmetric ? s->A : s->made.own_T;
+    SPS_TRY(take_products(s));
     if (!strcmp(name, "none") || !strcmp(name, "auto")) return st;
     SPS_TRY(spsi_precond_columns(s->A, s->columns, name, &s->opt, &s->M));
     s->made.own_M = true;
@@ -340,6 +358,7 @@ void spsi_linear_destroy(sps_linear **s_p)
     spsi_owner_release(&s->made.own);
     spsi_nullspace_destroy(&s->made.null);
     if (s->made.own_M) sps_precond_destroy(&s->M);
+    spsi_two_way_destroy(&s->least.both);
     sps_operator_destroy(&s->made.own_T);
     spsi_free(s->ctx, s);
     *s_p = NULL;
@@ -406,6 +425,7 @@ sps_status spsi_linear_refresh(sps_linear *s)
     if (s->made.own_M) SPS_TRY(update_precond(s));
     if (s->made.own_T)
         SPS_TRY(spsi_operator_transposed_follow(s->A, s->made.own_T));
+    if (s->least.both) spsi_two_way_refresh(s->least.both, s->A->A);
     if (s->least.T) {
         s->made.version = s->A->version;
         return SPS_OK;

@@ -51,6 +51,7 @@
 #include "block/owned.h"
 #include "driver/precond.h"
 #include "driver/solver.h"
+#include "matrix/two_way.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -132,6 +133,7 @@ typedef struct sps_linear_method {
 /* What methods of least squares have besides. */
 typedef struct sps_linear_least {
     const sps_operator *T;    /* A', for least squares only, or NULL */
+    sps_two_way *both;        /* A and A' in one pass, or NULL (two_way.h) */
     double *normal;           /* ||S'r|| (normal.c), set by start and step */
     int64_t nrow;             /* rows of R on this process; n if A is square */
 } sps_linear_least;
@@ -302,6 +304,15 @@ sps_status spsi_linear_apply_single(sps_linear *s, const sps_block *X,
 /* Y = A'X; the product is counted and timed. */
 sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
                                         sps_block *Y);
+/* normal.c, where s->least.both is there: brings R to the order of rows that
+ * its passes need, with S = A'R; then R = A X diag(c) - R with its norms and S =
+ * A'R; and Z = (S + damp V) diag(a) + Z diag(b) with its norms.  V and b may be
+ * NULL.  X is a block of zeros after the first. */
+sps_status spsi_least_enter(sps_linear *s, sps_block *X, double *norm);
+sps_status spsi_least_there(sps_linear *s, const double *c, const sps_block *X,
+                            double *norm);
+sps_status spsi_least_back(sps_linear *s, const double *a, const sps_block *V,
+                           const double *b, sps_block *Z, double *norm);
 /* Makes *view the first n rows and k columns of work[i]. */
 static inline void spsi_linear_room(const sps_linear *s, int i, int64_t n,
                                     int k, sps_block *view)

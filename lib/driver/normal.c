@@ -14,6 +14,8 @@
 
 #include <math.h>
 
+#include "core/timer.h"
+
 double spsi_least_size(const sps_linear *s)
 {
     return hypot(s->made.norm_A, s->opt.damp);
@@ -91,6 +93,46 @@ bool spsi_least_rounding(const sps_linear *s, double normal, double x, double b)
     const double size = spsi_least_size(s);
 
     return normal / size <= 16 * 0x1p-52 * (size * x + b);
+}
+
+/* ------------------------------------------- products with A and A' at once */
+
+sps_status spsi_least_enter(sps_linear *s, sps_block *X, double *norm)
+{
+    const double zero[SPS_BLOCK_MAX] = { 0 };
+    sps_block room;
+    sps_status st;
+
+    spsi_linear_room(s, 0, s->least.nrow, s->k, &room);
+    SPS_TRY(spsi_fill(X, 0.0));
+    SPS_TRY(spsi_take_rows(&s->R, s->least.both->order, &room));
+    SPS_TRY(spsi_axpby(-1.0, &room, 0.0, &s->R));
+    SPS_TRY(spsi_least_there(s, zero, X, norm));
+fail:
+    return st;
+}
+
+sps_status spsi_least_there(sps_linear *s, const double *c, const sps_block *X,
+                            double *norm)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = spsi_two_way_there(s->least.both, c, X, &s->R, norm);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    s->course.applies_A += 2;
+    return st;
+}
+
+sps_status spsi_least_back(sps_linear *s, const double *a, const sps_block *V,
+                           const double *b, sps_block *Z, double *norm)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_SPMM);
+    st = spsi_two_way_back(s->least.both, a, s->opt.damp, V, b, Z, norm);
+    spsi_phase_end(s->ctx, SPS_PHASE_SPMM);
+    return st;
 }
 
 /* ------------------------------------------------------------------ ||A|| */
