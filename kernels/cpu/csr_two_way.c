@@ -15,7 +15,6 @@ typedef struct pass {
     const sps_two_way *w;
     const double *c;
     const sps_block *X, *U;
-    int shares, wide;         /* columns are divided into shares of `wide` */
     double *squares;          /* k for each piece */
 } pass;
 
@@ -76,14 +75,15 @@ ROWS(rows2, v2)
 ROWS(rows1, v1)
 
 #define COLUMNS(name, N, W)                                                    \
-    for (; j + N * W <= last; j += N * W)                                      \
+    for (; j + N * W <= t->U->k; j += N * W)                                      \
         name(t, i, a, slot, count, R, N, j, square)
 
-/* Computes R rows and columns j .. last-1. */
 INLINE void some_rows(const sps_isa isa, const pass *t, int64_t i,
                       const double *a, const int32_t *slot, int64_t count,
-                      const int R, int j, int last, double *square)
+                      const int R, double *square)
 {
+    int j = 0;
+
     if (isa == SPS_ISA_AVX512) {
         COLUMNS(rows8, 4, 8);
         COLUMNS(rows8, 2, 8);
@@ -99,8 +99,7 @@ INLINE void some_rows(const sps_isa isa, const pass *t, int64_t i,
     COLUMNS(rows1, 1, 1);
 }
 
-INLINE void piece_of(const sps_isa isa, const pass *t, int64_t p, int first,
-                     int last)
+INLINE void piece_of(const sps_isa isa, const pass *t, int64_t p)
 {
     const sps_two_way *w = t->w;
     double *square = t->squares + p * t->U->k;
@@ -112,49 +111,37 @@ INLINE void piece_of(const sps_isa isa, const pass *t, int64_t p, int first,
         int64_t i = w->row[g];
 
         for (; i + 2 <= w->row[g + 1]; i += 2, a += 2 * count)
-            some_rows(isa, t, i, a, slot, count, 2, first, last, square);
+            some_rows(isa, t, i, a, slot, count, 2, square);
         if (i < w->row[g + 1])
-            some_rows(isa, t, i, a, slot, count, 1, first, last, square);
+            some_rows(isa, t, i, a, slot, count, 1, square);
     }
 }
-CLONED_BY_ISA(static, piece, (const pass *t, int64_t p, int first, int last),
-              (t, p, first, last))
+CLONED_BY_ISA(static, piece, (const pass *t, int64_t p), (t, p))
 
-/* Items are the shares of columns of each piece. */
 static void there(void *data, int64_t first, int64_t last)
 {
     const pass *t = data;
     const sps_two_way *w = t->w;
+    const size_t bytes = (size_t)t->U->k * sizeof(double);
 
-    for (int64_t n = first; n < last; n++) {
-        const int64_t p = n / t->shares;
-        const int j = (int)(n % t->shares) * t->wide;
-        const int end = j + t->wide < t->U->k ? j + t->wide : t->U->k;
-        const size_t bytes = (size_t)(end - j) * sizeof(double);
-
+    for (int64_t p = first; p < last; p++) {
         for (int64_t s = w->first[p]; s < w->first[p + 1]; s++)
-            memset(row_of(w->S, s) + j, 0, bytes);
-        memset(t->squares + p * t->U->k + j, 0, bytes);
-        piece(t, p, j, end);
+            memset(row_of(w->S, s), 0, bytes);
+        memset(t->squares + p * t->U->k, 0, bytes);
+        piece(t, p);
     }
 }
 
-/* Where there are fewer pieces than threads, columns are divided, too, by
- * cache lines of eight. */
 sps_status spsi_cpu_two_way_there(const sps_two_way *w, const double *c,
                                   const sps_block *X, sps_block *U,
                                   double *norm2)
 {
-    const int k = U->k, eights = (k + 7) / 8;
-    const int64_t want = (w->ctx->threads + w->pieces - 1) / w->pieces;
-    const int shares = want < eights ? (int)want : eights;
-    pass t = { w, c, X, U, 1, k, NULL };
+    const int k = U->k;
+    pass t = { w, c, X, U, NULL };
     sps_status st;
 
-    t.wide = (eights + shares - 1) / shares * 8;
-    t.shares = (k + t.wide - 1) / t.wide;
     SPS_TRY(spsi_cpu_scratch(w->ctx, w->pieces * k, &t.squares));
-    spsi_team_run(w->ctx, w->pieces * t.shares,
+    spsi_team_run(w->ctx, w->pieces,
                   work_ns(w->nrow, 2 * k, 0) +
                       work_ns(w->value[w->groups], 1, 2 * k), there, &t);
     spsi_cpu_sum_chunks(w->ctx, w->pieces, k, t.squares);

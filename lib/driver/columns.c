@@ -80,8 +80,8 @@ static sps_status estimate_norm(sps_linear *s, int k)
     close_rows(s, 0, s->n, k, &V);
     close_rows(s, 1, s->least.nrow, k, &W);
     if (s->least.T)
-        return spsi_norm_estimate_pair(s->A, s->least.T, &V, &W, numbers,
-                                       &s->made.norm_A);
+        return spsi_norm_estimate_pair(s->A, s->least.T, s->least.both, &V, &W,
+                                       numbers, &s->made.norm_A);
     return spsi_norm_estimate(s->A, &V, &W, numbers, &s->made.norm_A);
 }
 

@@ -403,11 +403,12 @@ sps_status spsi_verify(sps_linear *s, const sps_block *X, sps_block *R,
  * until its values change. */
 sps_status spsi_norm_estimate(const sps_operator *A, sps_block *V,
                               sps_block *W, double *scratch, double *norm);
-/* Does this by power iteration with A'A, where T = A'; V has the rows of X, W
- * those of R. */
+/* Does this by power iteration with A'A, where T = A', and `both` has both
+ * products or is NULL; V has the rows of X, W those of R. */
 sps_status spsi_norm_estimate_pair(const sps_operator *A,
-                                   const sps_operator *T, sps_block *V,
-                                   sps_block *W, double *scratch, double *norm);
+                                   const sps_operator *T, sps_two_way *both,
+                                   sps_block *V, sps_block *W, double *scratch,
+                                   double *norm);
 
 #ifdef __cplusplus
 }

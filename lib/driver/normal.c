@@ -137,6 +137,13 @@ sps_status spsi_least_back(sps_linear *s, const double *a, const sps_block *V,
 
 /* ------------------------------------------------------------------ ||A|| */
 
+/* by = 1 / norm, or 0 where that is not finite. */
+static void reciprocals(int k, const double *norm, double *by)
+{
+    for (int j = 0; j < k; j++)
+        by[j] = norm[j] > 0 && isfinite(1 / norm[j]) ? 1 / norm[j] : 0;
+}
+
 /* Scales the columns of `from` to norm 1 and computes to = A from; `norm`
  * receives the previous norms.  A zero column remains zero. */
 static sps_status unit_product(const sps_operator *A, sps_block *from,
@@ -146,28 +153,50 @@ static sps_status unit_product(const sps_operator *A, sps_block *from,
     sps_status st;
 
     SPS_TRY(spsi_norms(from, norm));
-    for (int j = 0; j < from->k; j++)
-        by[j] = norm[j] > 0 && isfinite(1 / norm[j]) ? 1 / norm[j] : 0;
+    reciprocals(from->k, norm, by);
     SPS_TRY(spsi_axpby_cols(by, from, NULL, from));
     SPS_TRY(sps_operator_apply(A, 1.0, from, 0.0, to));
 fail:
     return st;
 }
 
+/* One step of spsi_norm_estimate_pair in one pass over A: `size` has the norms
+ * of V before and after, `norm` receives those of A V. */
+static sps_status unit_both(sps_two_way *both, sps_block *V, sps_block *W,
+                            double *size, double *norm)
+{
+    double by[SPS_BLOCK_MAX];
+    sps_status st;
+
+    reciprocals(V->k, size, by);
+    SPS_TRY(spsi_fill(W, 0.0));
+    SPS_TRY(spsi_two_way_there(both, by, V, W, norm));
+    reciprocals(V->k, norm, by);
+    SPS_TRY(spsi_two_way_back(both, by, 0, NULL, NULL, V, size));
+fail:
+    return st;
+}
+
 sps_status spsi_norm_estimate_pair(const sps_operator *A,
-                                   const sps_operator *T, sps_block *V,
-                                   sps_block *W, double *scratch, double *norm)
+                                   const sps_operator *T, sps_two_way *both,
+                                   sps_block *V, sps_block *W, double *scratch,
+                                   double *norm)
 {
     enum { STEPS = 4 };
-    double best = 0;
+    double best = 0, size[SPS_BLOCK_MAX];
     sps_status st = SPS_OK;
 
     *norm = A->cache->norm >= 0 ? A->cache->norm : 0;
     if (A->cache->norm >= 0 || A->n == 0 || A->ncol == 0) return SPS_OK;
     SPS_TRY(sps_block_random(V, 20090513));
+    if (both) SPS_TRY(spsi_norms(V, size));
     for (int i = 0; i < STEPS; i++) {
-        SPS_TRY(unit_product(A, V, W, scratch));
-        SPS_TRY(unit_product(T, W, V, scratch));
+        if (both) {
+            SPS_TRY(unit_both(both, V, W, size, scratch));
+        } else {
+            SPS_TRY(unit_product(A, V, W, scratch));
+            SPS_TRY(unit_product(T, W, V, scratch));
+        }
         for (int j = 0; j < V->k; j++)
             if (isfinite(scratch[j])) best = fmax(best, scratch[j]);
     }

@@ -7,7 +7,7 @@
 
 #include "core/backend.h"
 
-enum { HASHES = 4096, GROUP_ROWS = 64, PIECES = 64 };
+enum { HASHES = 4096, GROUP_ROWS = 64, MOST_PIECES = 64, LEAST_PIECES = 4 };
 
 static int64_t length(const sps_csr *A, int64_t i)
 {
@@ -173,20 +173,25 @@ fail:
     return st;
 }
 
-/* Takes the largest number of pieces whose slots are few beside the rows, for
- * each costs as much as two rows of U. */
+/* Takes the largest number of pieces with at most as many slots as A has rows
+ * and columns, for each costs four passes over a row of a block; w->pieces = 0
+ * if there is none. */
 static sps_status take_pieces(sps_two_way *w, const sps_csr *A)
 {
-    int64_t slots, pieces = PIECES;
+    const int64_t most = w->nrow + w->ncol;
+    int64_t slots = most + 1, pieces = MOST_PIECES;
     int32_t *mark = NULL;
     sps_status st;
 
     SPS_TRY(SPS_NEW(w->ctx, w->ncol, &mark));
-    SPS_TRY(SPS_NEW(w->ctx, PIECES + 1, &w->piece));
-    SPS_TRY(SPS_NEW(w->ctx, PIECES + 1, &w->first));
-    cut(w, pieces);
-    while ((slots = number_slots(w, A, mark)) > w->nrow / 4 && pieces > 1)
-        cut(w, pieces /= 4);
+    SPS_TRY(SPS_NEW(w->ctx, MOST_PIECES + 1, &w->piece));
+    SPS_TRY(SPS_NEW(w->ctx, MOST_PIECES + 1, &w->first));
+    for (; slots > most && pieces >= LEAST_PIECES; pieces /= 4) {
+        cut(w, pieces);
+        slots = number_slots(w, A, mark);
+    }
+    if (slots > most) w->pieces = 0;
+    if (slots > most) goto fail;
     SPS_TRY(SPS_NEW(w->ctx, slots, &w->column));
     SPS_TRY(SPS_NEW(w->ctx, w->entry[w->groups], &w->slot));
     number_slots(w, A, mark);
@@ -204,8 +209,7 @@ sps_status spsi_two_way_create(sps_context *ctx, const sps_csr *A, int k,
     sps_two_way *w = NULL;
     sps_status st = SPS_OK;
 
-    if (!ctx->backend->two_way_there || A->nnz == 0 || A->ncol > A->nrow / 2)
-        return st;
+    if (!ctx->backend->two_way_there || A->nnz == 0) return st;
     SPS_TRY(SPS_NEW(ctx, 1, &w));
     w->ctx = ctx;
     w->nrow = A->nrow;
@@ -213,6 +217,7 @@ sps_status spsi_two_way_create(sps_context *ctx, const sps_csr *A, int k,
     SPS_TRY(sort_rows(w, A));
     SPS_TRY(take_groups(w, A));
     SPS_TRY(take_pieces(w, A));
+    if (w->pieces == 0) goto fail;
     SPS_TRY(sps_block_create(ctx, w->first[w->pieces], k, &w->S));
     SPS_TRY(SPS_NEW(ctx, A->nnz, &w->val));
     spsi_two_way_refresh(w, A);

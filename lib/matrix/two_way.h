@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* two_way.h - products with A and A' in one pass over a tall A, for
+/* two_way.h - products with A and A' in one pass over A, for
  * bidiagonalisation: U = A X diag(c) - U and, while the rows of U are in the
  * cache, S = A'U.
  *
