@@ -32,6 +32,9 @@
 #endif
 
 enum { STRIP = 8 };   /* columns whose sums stay in registers */
+enum { AHEAD = 16 };  /* entries whose rows of X are fetched beforehand: the
+                         sums of one depend on each other for so long that few
+                         others are begun meanwhile */
 
 /* Returns sum = fl(a + b); sum + *error = a + b exactly (Knuth). */
 INLINE double two_sum(double a, double b, double *error)
@@ -109,6 +112,8 @@ INLINE void sums(bool fused, bool single, const job *o, int64_t i, int j,
         const double a = single ? (double)((const float *)A->val)[p]
                                 : ((const double *)A->val)[p];
 
+        if (p + AHEAD < A->nnz)
+            __builtin_prefetch(at(o->args->X, A->col[p + AHEAD], j));
         for (int t = 0; t < k; t++) {
             const double q = a * x[t];
             double f;
