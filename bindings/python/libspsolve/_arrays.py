@@ -141,6 +141,17 @@ def overlap(a: Any, b: Any) -> bool:
         low < last and first < high
 
 
+def usable(context: Context, array: Any) -> Tuple[Optional[int], int]:
+    """row_step and address of an array that the library can use where it is,
+    else None and 0."""
+    package = package_of(array)
+    if package.place != context.place:
+        return None, 0
+    where = package.address(array)
+    step = _step(array.shape, package.strides(array), where)
+    return (None, 0) if step is None else (step, where)
+
+
 class Block:
     """A block of the library and the array whose numbers it has.
 
@@ -150,8 +161,8 @@ class Block:
     block is.
     """
 
-    def __init__(self, context: Context, array: Any,
-                 keep: bool = True) -> None:
+    def __init__(self, context: Context, array: Any, keep: bool = True,
+                 spot: Any = None) -> None:
         package = package_of(array)
         if package.dtype(array) != np.float64 or array.ndim != 2:
             raise TypeError("a block has two dimensions of doubles")
@@ -162,11 +173,11 @@ class Block:
         n, k = array.shape
         self.array = array
         self.place = package.place
-        step = row_step(array) if self.place == context.place else None
+        step, where = spot or usable(context, array)
         self.wrapped = step is not None
         if self.wrapped:
             self.handle = context.make("sps_block_wrap", context.handle, n, k,
-                                       package.address(array), step)
+                                       where, step)
             if keep:
                 context.borrow(self.handle, array)
         else:
@@ -218,14 +229,11 @@ class Slot:
         self.block: Any = None
 
     def take(self, context: Context, array: Any) -> Block:
-        package = package_of(array)
-        place, shape = package.place, array.shape
-        step = row_step(array) if place == context.place else None
-        key = (place, shape, step,
-               None if step is None else package.address(array))
+        spot = usable(context, array)
+        key = (package_of(array).place, array.shape, spot)
         if key != self.key:
             self.drop(context)
-            self.block = Block(context, array, keep=False)
+            self.block = Block(context, array, False, spot)
             self.key = key
         self.block.array = array
         return self.block

@@ -7,8 +7,9 @@ import operator
 import re
 import sys
 import threading
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, NoReturn, Tuple
+from contextlib import contextmanager, nullcontext
+from typing import (Any, ContextManager, Dict, Iterator, List, NoReturn,
+                    Tuple)
 
 from ._errors import Note, error, warn
 from ._library import lib, text
@@ -47,6 +48,9 @@ def c_int(value: Any, name: str) -> int:
     except TypeError:
         raise TypeError(f"{name}={value!r}: a whole number is expected"
                         ) from None
+
+
+_NOTHING = nullcontext()
 
 
 class Ordered:
@@ -91,7 +95,8 @@ class Context:
             _options(device, threads, seed, self.queue), self.handle, why)
         if status:
             raise error(status, text(why.value))
-        self.place = self.information()["place"]
+        self.place = Place.HOST if device == "cpu" else \
+            self.information()["place"]
         self.on_host = self.place == Place.HOST
 
     # ------------------------------------------------------------- failures
@@ -110,9 +115,11 @@ class Context:
 
     # -------------------------------------------------------------- streams
 
-    def ordered(self, *arrays: Any) -> "Ordered":
+    def ordered(self, *arrays: Any) -> ContextManager[None]:
         """Inside of it the library finds complete what the current streams of
         the arrays' packages write; afterwards these find its results so."""
+        if self.on_host and self.queue.package is None:
+            return _NOTHING
         return Ordered(self, arrays)
 
     # -------------------------------------------------------------- handles

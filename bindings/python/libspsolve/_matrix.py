@@ -108,8 +108,8 @@ def _real_pattern(indptr: np.ndarray, indices: np.ndarray
 def _check(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray,
            shape: Tuple[int, int]) -> None:
     if indptr.size != shape[0] + 1 or indptr[0] != 0 or \
-            indices.size < indptr[-1] or values.size < indptr[-1] or \
-            np.any(np.diff(indptr) < 0):
+            min(indices.size, values.size) < indptr[-1] or \
+            (indptr[1:] < indptr[:-1]).any():
         raise ValueError("the CSR arrays of A do not fit each other")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from ._arrays import Block, columns, dense, interleave
 from ._callbacks import Progress, monitor_function
 from ._context import Context
+from ._errors import error
 from ._library import lib, text
 from ._structs import OptionInfo, OptionType
 
@@ -74,6 +75,8 @@ def options() -> Dict[str, Option]:
 
 
 def _text(name: str, value: Any) -> str:
+    if type(value) is str:
+        return value
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (str, os.PathLike)):
@@ -104,22 +107,30 @@ class Options:
             self.set_monitor(callback)
 
     def set(self, name: str, value: Any) -> None:
-        context = self.context
-        status = lib.sps_option_information(
-            context.handle, name.encode(),
-            OptionInfo(struct_size=ctypes.sizeof(OptionInfo)))
+        context = self.context.handle
+        try:
+            status = lib.sps_options_set(context, self.handle, name.encode(),
+                                         _text(name, value).encode())
+        except TypeError:
+            self.know(name)
+            raise
         if status:
-            raise TypeError(self.unknown(name))
-        context.check(lib.sps_options_set(
-            context.handle, self.handle, name.encode(),
-            _text(name, value).encode()))
+            why = error(status, text(lib.sps_context_error(context)))
+            self.know(name)
+            raise why
 
-    def unknown(self, name: str) -> str:
-        """The library's text, which has its suggestion, if it has one."""
-        said = text(lib.sps_context_error(self.context.handle))
-        if "did you mean" in said:
-            return said
-        return f"no option {name!r}; libspsolve.options() has their names"
+    def know(self, name: str) -> None:
+        """TypeError with the library's text, if it has a suggestion, unless
+        there is an option of that name."""
+        context = self.context.handle
+        if lib.sps_option_information(
+                context, name.encode(),
+                OptionInfo(struct_size=ctypes.sizeof(OptionInfo))) == 0:
+            return
+        said = text(lib.sps_context_error(context))
+        raise TypeError(
+            said if "did you mean" in said else
+            f"no option {name!r}; libspsolve.options() has their names")
 
     def set_block(self, name: str, value: Any) -> None:
         array = dense(value, name)
