@@ -164,7 +164,7 @@ class Block:
     def __init__(self, context: Context, array: Any, keep: bool = True,
                  spot: Any = None) -> None:
         package = package_of(array)
-        if package.dtype(array) != np.float64 or array.ndim != 2:
+        if package.dtype(array) != DOUBLE or array.ndim != 2:
             raise TypeError("a block has two dimensions of doubles")
         if package.place not in (context.place, Place.HOST):
             raise TypeError("an array is in the memory of a GPU, and the "

@@ -8,6 +8,7 @@ import re
 import sys
 import threading
 from contextlib import contextmanager, nullcontext
+from functools import lru_cache
 from typing import (Any, ContextManager, Dict, Iterator, List, NoReturn,
                     Tuple)
 
@@ -48,6 +49,18 @@ def c_int(value: Any, name: str) -> int:
     except TypeError:
         raise TypeError(f"{name}={value!r}: a whole number is expected"
                         ) from None
+
+
+@lru_cache(maxsize=None)
+def _maker(function: str) -> Tuple[Any, str]:
+    """The function sps_<object>_<verb>, and its object."""
+    return getattr(lib, function), function.split("_")[1]
+
+
+@lru_cache(maxsize=None)
+def _destroyer(kind: str) -> Tuple[Any, bool]:
+    """The function, and whether the context is its first argument."""
+    return getattr(lib, f"sps_{kind}_destroy"), kind in ("csr", "options")
 
 
 _NOTHING = nullcontext()
@@ -127,10 +140,12 @@ class Context:
     def make(self, function: str, *arguments: Any) -> ctypes.c_void_p:
         """Calls sps_<object>_<verb>, whose last argument is the new handle."""
         handle = ctypes.c_void_p()
-        status = getattr(lib, function)(*arguments, ctypes.byref(handle))
+        call, kind = _maker(function)
+        status = call(*arguments, handle)
         if handle:
-            self.handles.append((function.split("_")[1], handle))
-        self.check(status)
+            self.handles.append((kind, handle))
+        if status or self.raised:
+            self.check(status)
         return handle
 
     def borrow(self, handle: ctypes.c_void_p, *objects: Any) -> None:
@@ -144,11 +159,11 @@ class Context:
                 return
 
     def _destroy(self, kind: str, handle: ctypes.c_void_p) -> None:
-        function = getattr(lib, f"sps_{kind}_destroy")
-        if kind in ("csr", "options"):
-            function(self.handle, ctypes.byref(handle))
+        function, of_context = _destroyer(kind)
+        if of_context:
+            function(self.handle, handle)
         else:
-            function(ctypes.byref(handle))
+            function(handle)
         self.borrowed.pop(id(handle), None)
 
     @contextmanager
@@ -165,7 +180,7 @@ class Context:
         """Destroys all handles, the last one first, and the context."""
         while self.handles:
             self._destroy(*self.handles.pop())
-        lib.sps_context_destroy(ctypes.byref(self.handle))
+        lib.sps_context_destroy(self.handle)
 
     def __del__(self, ending: Any = sys.is_finalizing) -> None:
         if self.handle and not ending():

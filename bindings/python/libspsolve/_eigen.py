@@ -14,7 +14,7 @@ from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import Matrix, is_sparse
 from ._options import Options
-from ._packages import given, package_of
+from ._packages import COMPLEX, given, package_of
 from ._progress import Callback, Display, Recorder
 from ._result import EigenResult, eigen_result
 from ._structs import EigenData, Property, Stop
@@ -51,7 +51,7 @@ class _EigenSystem(System):
         # Of a matrix symmetry is checked, of an operator it is declared.
         declared = None if is_sparse(A) else "sym"
         super().__init__(A, assume_a=declared, **arguments)
-        if self.dtype == np.complex128:
+        if self.dtype is COMPLEX:
             raise TypeError("A is complex; eigenpairs are found of real "
                             "symmetric matrices")
         self._mass = M

@@ -14,7 +14,7 @@ from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import is_sparse
 from ._options import Options
-from ._packages import NUMPY, given, package_of, taken
+from ._packages import COMPLEX, DOUBLE, NUMPY, given, package_of, taken
 from ._progress import Callback, Display, Recorder
 from ._result import LinearResult, linear_result
 from ._structs import ResultData, Stop
@@ -144,10 +144,10 @@ class Solver(System):
                              f"{self.shape[axis]}"
                              f"{' columns' if axis else ''}")
         package = package_of(a)
-        if self.dtype == np.complex128:
+        if self.dtype is COMPLEX:
             return columns(interleave(package.to_host(a)
                                       if package is not NUMPY else a))
-        if package.dtype(a) == np.complex128:
+        if package.dtype(a) == COMPLEX:
             raise TypeError(f"{name} is complex and A is real: solve for "
                             f"{name}.real and {name}.imag, as columns of one "
                             "block")
@@ -165,7 +165,7 @@ class Solver(System):
                              "own, or omit it")
 
     def _start(self, B: Any, x0: Any, out: Any) -> Any:
-        if out is not None and self.dtype == np.float64:
+        if out is not None and self.dtype is DOUBLE:
             X = columns(out)
         elif self._n == self._ncol:
             X = empty_like(B)
@@ -182,7 +182,7 @@ class Solver(System):
         return X
 
     def _answer(self, X: Any, was_vector: bool, out: Any) -> Any:
-        if self.dtype == np.complex128:
+        if self.dtype is COMPLEX:
             X = complete(X)
             if out is not None:
                 columns(out)[...] = X
@@ -454,7 +454,7 @@ class Preconditioner(System):
         a = dense(R, "R")
         if a.shape[0] != self.shape[0]:
             raise ShapeError(f"R has {a.shape[0]} rows, A has {self.shape[0]}")
-        is_complex = self.dtype == np.complex128
+        is_complex = self.dtype is COMPLEX
         if package_of(a).dtype(a) == np.complex128 and not is_complex:
             raise TypeError("R is complex and A is real: apply M to R.real "
                             "and R.imag")

@@ -201,7 +201,8 @@ class Matrix:
                 f"copy of {a.widened} bytes")
         if a.is_complex:
             props |= Property.INTERLEAVED
-        self._csr().props |= props
+        if props:
+            self._csr().props |= props
 
     def _csr(self) -> Csr:
         return ctypes.cast(self.handle, ctypes.POINTER(Csr)).contents
@@ -245,7 +246,9 @@ class Matrix:
 
 def properties(assume_a: Optional[str]) -> int:
     """What the caller declares, in the words of scipy.linalg.solve."""
-    words = {None: 0, "gen": 0, "general": 0,
+    if assume_a is None:
+        return 0
+    words = {"gen": 0, "general": 0,
              "sym": Property.SYMMETRIC, "symmetric": Property.SYMMETRIC,
              "pos": Property.SYMMETRIC | Property.SPD,
              "positive definite": Property.SYMMETRIC | Property.SPD}

@@ -18,7 +18,7 @@ import importlib
 import sys
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, ContextManager, Dict, List, Optional, Tuple
+from typing import Any, ContextManager, Dict, List, Optional, Set, Tuple
 
 import numpy as np
 
@@ -327,9 +327,19 @@ NUMPY = Numpy()
 PACKAGES: List[Any] = [Cupy(), Torch()]
 
 
+def _roots(kind: Any) -> Set[str]:
+    """The packages of the class and of its bases."""
+    return {c.__module__.split(".")[0] for c in kind.__mro__}
+
+
+@lru_cache(maxsize=256)
+def _is_scipy(kind: Any) -> bool:
+    return "scipy" in _roots(kind)
+
+
 @lru_cache(maxsize=256)
 def _maker_of(kind: Any) -> Optional[Any]:
-    roots = {c.__module__.split(".")[0] for c in kind.__mro__}
+    roots = _roots(kind)
     for package in PACKAGES:
         if package.name in roots or package.name + "x" in roots:
             return package
@@ -352,9 +362,10 @@ def is_torch_on_host(value: Any) -> bool:
 
 def is_sparse_tensor(value: Any) -> bool:
     package = maker(value)
+    if package is None or package.name != "torch":
+        return False
     layout = getattr(value, "layout", None)
-    return package is not None and package.name == "torch" and \
-        layout is not None and layout != package.module.strided
+    return layout is not None and layout != package.module.strided
 
 
 def package_of(a: Any) -> Any:
@@ -372,6 +383,8 @@ def on_device(value: Any) -> bool:
         return not is_torch_on_host(value)
     if isinstance(value, tuple):
         return any(on_device(part) for part in value)
+    if _is_scipy(type(value)):
+        return False
     if hasattr(value, "__cuda_array_interface__"):
         return True
     where = getattr(value, "__dlpack_device__", None)

@@ -110,7 +110,7 @@ class System:
         if tuple(shape) != self.shape:
             raise ShapeError(f"M has the shape {tuple(shape)}; {self.shape} is "
                              "expected")
-        if self.dtype == np.complex128:
+        if self.dtype is COMPLEX:
             raise TypeError("of a complex A the preconditioner must be one of "
                             "the library's, M='ilut' for example")
         return user_precond(self._context, M, self._n)
@@ -120,7 +120,7 @@ class System:
     @property
     def shape(self) -> Any:
         """Rows and columns of A."""
-        half = 2 if self.dtype == np.complex128 else 1
+        half = 2 if self.dtype is COMPLEX else 1
         return self._n // half, self._ncol // half
 
     @property
