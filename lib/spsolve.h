@@ -439,6 +439,17 @@ sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
 sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p);
+/** Reads rows first .. first+rows-1 of a square matrix of `whole` rows; the
+ *  file as for sps_csr_read, of which the rows are counted.  All processes of
+ *  the context must call it, each with the rows that follow those of the
+ *  process before it, as A->first and A->nrow of another matrix that is
+ *  distributed: so that both have their rows in the same process.  One process
+ *  reads all rows.  ESHAPE if the file is of another shape; otherwise as
+ *  sps_csr_read. */
+sps_status sps_csr_read_rows(sps_context *ctx, const char *path,
+                             const sps_read_options *ro, sps_read_info *info,
+                             int64_t first, int64_t rows, int64_t whole,
+                             sps_csr **A_p);
 /** Reads only the sizes of the matrix in a file of any kind: rows, columns, and
  *  entries in the file (rows times columns, or half of that, for an array
  *  file).  nrow, ncol and entries may be NULL.  EIO, EPARSE, EABSENT. */

@@ -4,7 +4,8 @@
  *
  *   1. each parses its part of the text, of about equal bytes
  *   2. entries are counted in buckets of rows, mirrored ones too, in a large
- *      file one of eight; their sums give the rows of each process (own_rows.h)
+ *      file one of eight; their sums give the rows of each process
+ *      (own_rows.h), unless the caller has chosen them
  *   3. an entry is sent to each process that owns its row or, in a file with a
  *      symmetry, its column, but is not the one that has parsed it
  *   4. each builds its rows from the segments in the order of the file: those
@@ -42,11 +43,13 @@ typedef struct ranks {
     spsi_mtx *m;
     spsi_mtx_part part;
     double fact[FACTS];      /* facts of this process, then sums over all */
+    spsi_share wanted;
     spsi_own own;
     int64_t *tally;          /* number of entries per thread and bucket */
     double *entries;         /* number of the counted entries in each bucket */
     int64_t *first;          /* size + 1: first row of each process */
-    int32_t *owner;          /* process that owns the rows of each bucket */
+    int32_t *owner;          /* process that owns the first row of each
+                                bucket */
     int64_t *send_at, *receive_at;   /* size + 1: entries for, from process r */
     spsi_mtx_segment out;    /* entries that are sent, by process */
     int64_t stored;          /* entries of the part of this process */
@@ -123,12 +126,15 @@ static sps_status read_part(ranks *k, const char *path,
     k->own = spsi_own_of(k->m->header.nrow, k->size);
     k->own.ordered = spsi_comm_ordered(k->ctx);
     SPS_REQUIRE(k->ctx, k->own.buckets > 0, SPS_EUNFIT, "%s: no rows", path);
+    SPS_REQUIRE(k->ctx, k->wanted.whole == 0 ||
+                k->wanted.whole == k->m->header.nrow, SPS_EUNFIT, "%s: other "
+                "rows", path);
     SPS_TRY(SPS_NEW(k->ctx, k->own.buckets, &k->entries));
     SPS_TRY(SPS_NEW(k->ctx, k->own.buckets, &k->owner));
     SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->first));
     SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->send_at));
     SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->receive_at));
-    SPS_TRY(count(k));
+    if (k->wanted.whole == 0) SPS_TRY(count(k));
 fail:
     return st;
 }
@@ -172,8 +178,8 @@ fail:
     return st;
 }
 
-/* Sums the entries of buckets; finds the rows of each process. */
-static sps_status divide(ranks *k)
+/* Sums the entries of buckets, and divides the rows by them. */
+static sps_status cut(ranks *k)
 {
     const int64_t buckets = k->own.buckets;
     sps_status st = SPS_OK;
@@ -182,13 +188,31 @@ static sps_status divide(ranks *k)
         SPS_TRY(spsi_reduce(k->ctx, k->entries + b,
                             (int)(buckets - b < SLICE ? buckets - b : SLICE)));
     spsi_own_cut(&k->own, k->entries, k->first);
-    for (int64_t b = 0, r = 0; b < buckets; b++) {
-        while (r < k->size - 1 &&
-               b >= spsi_own_bucket(&k->own, k->first[r + 1])) r++;
+fail:
+    return st;
+}
+
+/* Finds the rows of each process. */
+static sps_status divide(ranks *k)
+{
+    sps_status st;
+
+    SPS_TRY(k->wanted.whole > 0
+            ? spsi_own_given(k->ctx, &k->wanted, k->first) : cut(k));
+    for (int64_t b = 0, r = 0; b < k->own.buckets; b++) {
+        while (spsi_own_row(&k->own, b) >= k->first[r + 1]) r++;
         k->owner[b] = (int32_t)r;
     }
 fail:
     return st;
+}
+
+static int owner_of(const ranks *k, int32_t row)
+{
+    int r = k->owner[spsi_own_bucket(&k->own, row)];
+
+    while (row >= k->first[r + 1]) r++;
+    return r;
 }
 
 /* ---------------------------------------------------------- entries to send */
@@ -224,9 +248,8 @@ static void sort_piece(ranks *k, const spsi_mtx_segment *s,
     const bool mirror = spsi_mtx_mirrors(k->m);
 
     for (int64_t p = piece->at; p < piece->at + piece->count; p++) {
-        const int a = k->owner[spsi_own_bucket(&k->own, s->row[p])];
-        const int b = mirror ? k->owner[spsi_own_bucket(&k->own, s->col[p])]
-                             : a;
+        const int a = owner_of(k, s->row[p]);
+        const int b = mirror ? owner_of(k, s->col[p]) : a;
 
         if (a != k->rank && placing) append(k, s, p, a);
         else if (a != k->rank) k->send_at[a + 1]++;
@@ -496,9 +519,10 @@ static void release(ranks *k)
 
 sps_status spsi_mtx_read_ranks(sps_context *ctx, const char *path,
                                const sps_read_options *ro, sps_read_info *info,
-                               sps_csr **A_p, bool *done)
+                               const spsi_share *wanted, sps_csr **A_p,
+                               bool *done)
 {
-    ranks k = { .ctx = ctx, .rank = spsi_comm_rank(ctx),
+    ranks k = { .ctx = ctx, .wanted = *wanted, .rank = spsi_comm_rank(ctx),
                 .size = spsi_comm_size(ctx), .file = { .ctx = ctx } };
     int64_t duplicates = 0;
     bool wrong = false;

@@ -20,8 +20,7 @@ spsi_own spsi_own_of(int64_t n, int size)
     return o;
 }
 
-/* Returns the first row of a bucket. */
-static int64_t row_of(const spsi_own *o, int64_t bucket)
+int64_t spsi_own_row(const spsi_own *o, int64_t bucket)
 {
     const int64_t row = o->shift > 0 ? bucket * 3 << o->shift : bucket;
 
@@ -45,12 +44,34 @@ void spsi_own_cut(const spsi_own *o, const double *entries, int64_t *first)
         const int64_t last = o->buckets - (o->size - q);
 
         if (b < o->buckets) before += entries[b++];
-        while (b < last && (before + (double)row_of(o, b) < share * q ||
-                            b % unit != 0))
+        while (b < last && (before + (double)spsi_own_row(o, b) <
+                            share * q || b % unit != 0))
             before += entries[b++];
-        first[q] = row_of(o, b);
+        first[q] = spsi_own_row(o, b);
     }
     first[o->size] = o->n;
+}
+
+sps_status spsi_own_given(sps_context *ctx, const spsi_share *wanted,
+                          int64_t *first)
+{
+    const int rank = spsi_comm_rank(ctx), size = spsi_comm_size(ctx);
+    double *begin = NULL, wrong;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, size, &begin));
+    SPS_TRY(spsi_comm_gather(ctx, (double)wanted->first, begin));
+    for (int r = 0; r < size; r++) first[r] = (int64_t)begin[r];
+    first[size] = wanted->whole;
+    wrong = first[0] != 0 ||
+            wanted->first + wanted->rows != first[rank + 1];
+    SPS_TRY(spsi_reduce(ctx, &wrong, 1));
+    SPS_REQUIRE(ctx, wrong == 0, SPS_EINVAL, "the rows of the processes do not "
+                "follow each other; here they are %lld from %lld on",
+                (long long)wanted->rows, (long long)wanted->first);
+fail:
+    spsi_free(ctx, begin);
+    return st;
 }
 
 /* Converts `count` int32_t to int64_t in place, from the last to the first: the
@@ -137,29 +158,58 @@ fail:
     return st;
 }
 
-sps_status spsi_own_rows(sps_context *ctx, const char *name, const sps_csr *A,
-                         sps_csr **own_p)
+/* Divides the rows of the file, of which csr A has `scale` for each, by their
+ * entries. */
+static sps_status cut_by_entries(sps_context *ctx, const sps_csr *A,
+                                 int64_t scale, int64_t *first)
 {
-    const int64_t scale = A->props & SPS_INTERLEAVED ? 2 : 1;
-    const int rank = spsi_comm_rank(ctx), size = spsi_comm_size(ctx);
-    spsi_own o = spsi_own_of(A->nrow / scale, size);
+    spsi_own o = spsi_own_of(A->nrow / scale, spsi_comm_size(ctx));
     double *entries = NULL;
-    int64_t *first = NULL;
     sps_status st;
 
     o.ordered = spsi_comm_ordered(ctx);
-    SPS_TRY(compare(ctx, name, A));
     SPS_TRY(SPS_NEW(ctx, o.buckets, &entries));
-    SPS_TRY(SPS_NEW(ctx, size + 1, &first));
     for (int64_t b = 0; b < o.buckets; b++)
-        entries[b] = (double)(A->rowptr[scale * row_of(&o, b + 1)] -
-                              A->rowptr[scale * row_of(&o, b)]) /
+        entries[b] = (double)(A->rowptr[scale * spsi_own_row(&o, b + 1)] -
+                              A->rowptr[scale * spsi_own_row(&o, b)]) /
                      (double)(scale * scale);
     spsi_own_cut(&o, entries, first);
+fail:
+    spsi_free(ctx, entries);
+    return st;
+}
+
+sps_status spsi_own_shape(sps_context *ctx, const char *name, const sps_csr *A,
+                          const spsi_share *wanted)
+{
+    const int64_t scale = A->props & SPS_INTERLEAVED ? 2 : 1;
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, wanted->whole == 0 || (A->nrow == A->ncol &&
+                A->nrow == scale * wanted->whole), SPS_ESHAPE, "%s: %lld x "
+                "%lld, but the matrix has %lld rows", name,
+                (long long)(A->nrow / scale), (long long)(A->ncol / scale),
+                (long long)wanted->whole);
+fail:
+    return st;
+}
+
+sps_status spsi_own_rows(sps_context *ctx, const char *name, const sps_csr *A,
+                         const spsi_share *wanted, sps_csr **own_p)
+{
+    const int64_t scale = A->props & SPS_INTERLEAVED ? 2 : 1;
+    const int rank = spsi_comm_rank(ctx), size = spsi_comm_size(ctx);
+    int64_t *first = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_own_shape(ctx, name, A, wanted));
+    SPS_TRY(compare(ctx, name, A));
+    SPS_TRY(SPS_NEW(ctx, size + 1, &first));
+    SPS_TRY(wanted->whole > 0 ? spsi_own_given(ctx, wanted, first)
+                              : cut_by_entries(ctx, A, scale, first));
     SPS_TRY(copy_rows(ctx, A, scale * first[rank], scale * first[rank + 1],
                       own_p));
 fail:
-    spsi_free(ctx, entries);
     spsi_free(ctx, first);
     return st;
 }

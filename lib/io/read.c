@@ -194,6 +194,19 @@ fail:
     return st;
 }
 
+static sps_status check_rows(sps_context *ctx, const char *function,
+                             int64_t first, int64_t rows, int64_t whole)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(ctx, whole >= 1 && rows >= 0 && first >= 0 && first <= whole &&
+                rows <= whole - first, SPS_EINVAL, "%s: %lld rows from %lld on "
+                "are not among %lld rows of the whole", function,
+                (long long)rows, (long long)first, (long long)whole);
+fail:
+    return st;
+}
+
 /* Called where a file has not been read in parts.  All processes give up if
  * sps_cancel was called on one, which the others would otherwise notice when
  * they have read the whole. */
@@ -206,21 +219,46 @@ static sps_status go_on(sps_context *ctx, const char *path)
 /* For several processes, collective: reads the own rows of the matrix. */
 static sps_status read_own(sps_context *ctx, const char *path,
                            const sps_read_options *ro, sps_read_info *info,
-                           sps_csr **own_p)
+                           const spsi_share *wanted, sps_csr **own_p)
 {
     sps_csr *A = NULL;
     bool done = false;
     sps_comm *all;
     sps_status st;
 
-    SPS_TRY(spsi_mtx_read_ranks(ctx, path, ro, info, own_p, &done));
+    SPS_TRY(spsi_mtx_read_ranks(ctx, path, ro, info, wanted, own_p,
+                                &done));
     if (done) return SPS_OK;
     SPS_TRY(go_on(ctx, path));
     all = spsi_comm_apart(ctx);
     st = read_whole(ctx, path, ro, info, &A);
     spsi_comm_back(ctx, all);
     SPS_TRY(st);
-    SPS_TRY(spsi_own_rows(ctx, path, A, own_p));
+    SPS_TRY(spsi_own_rows(ctx, path, A, wanted, own_p));
+fail:
+    sps_csr_destroy(ctx, &A);
+    return st;
+}
+
+/* Reads the matrix, or, for several processes, the rows of this one. */
+static sps_status read_csr(sps_context *ctx, const char *path,
+                           const sps_read_options *ro, sps_read_info *info,
+                           const spsi_share *wanted, sps_csr **A_p)
+{
+    sps_csr *A = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_info, info));
+    if (!spsi_comm_many(ctx)) {
+        SPS_TRY(read_whole(ctx, path, ro, info, &A));
+        SPS_TRY(spsi_own_shape(ctx, path, A, wanted));
+    } else {
+        SPS_TRY(spsi_comm_begin(ctx));
+        SPS_TRY(spsi_comm_end(ctx, read_own(ctx, path, ro, info, wanted, &A)));
+    }
+    *A_p = A;
+    return SPS_OK;
+
 fail:
     sps_csr_destroy(ctx, &A);
     return st;
@@ -230,20 +268,30 @@ sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p)
 {
-    sps_csr *own = NULL;
     sps_status st;
 
     SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
                 "sps_csr_read: path and result must not be NULL");
-    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_info, info));
-    if (!spsi_comm_many(ctx)) return read_whole(ctx, path, ro, info, A_p);
-    SPS_TRY(spsi_comm_begin(ctx));
-    SPS_TRY(spsi_comm_end(ctx, read_own(ctx, path, ro, info, &own)));
-    *A_p = own;
-    return SPS_OK;
-
+    st = read_csr(ctx, path, ro, info, &(spsi_share){ 0, 0, 0 }, A_p);
 fail:
-    sps_csr_destroy(ctx, &own);
+    return st;
+}
+
+sps_status sps_csr_read_rows(sps_context *ctx, const char *path,
+                             const sps_read_options *ro, sps_read_info *info,
+                             int64_t first, int64_t rows, int64_t whole,
+                             sps_csr **A_p)
+{
+    sps_status st;
+
+    SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
+                "sps_csr_read_rows: path and result must not be NULL");
+    SPS_TRY(check_rows(ctx, "sps_csr_read_rows", first, rows, whole));
+    SPS_REQUIRE(ctx, spsi_comm_size(ctx) > 1 || rows == whole, SPS_EINVAL,
+                "sps_csr_read_rows: one process reads all rows");
+    st = read_csr(ctx, path, ro, info, &(spsi_share){ first, rows, whole },
+                  A_p);
+fail:
     return st;
 }
 
@@ -415,10 +463,7 @@ sps_status sps_block_read_rows(sps_context *ctx, const char *path,
 
     SPS_REQUIRE(ctx, ctx && path && X_p, SPS_EINVAL,
                 "sps_block_read_rows: path and result must not be NULL");
-    SPS_REQUIRE(ctx, whole >= 1 && rows >= 0 && first >= 0 && first <= whole &&
-                rows <= whole - first, SPS_EINVAL, "sps_block_read_rows: %lld "
-                "rows from %lld on are not among %lld rows of the whole",
-                (long long)rows, (long long)first, (long long)whole);
+    SPS_TRY(check_rows(ctx, "sps_block_read_rows", first, rows, whole));
     if (!spsi_comm_many(ctx)) return read_block(&f, path, ro, false, X_p);
     SPS_TRY(spsi_comm_begin(ctx));
     SPS_TRY(spsi_comm_end(ctx, read_own_block(&f, path, ro, &X)));

@@ -170,6 +170,13 @@ START_TEST(files)
     NOT_MADE(sps_csr, SPS_EINVAL, sps_csr_read(ctx, path, NULL, &info, &made));
     REFUSED(SPS_EINVAL, sps_csr_read(ctx, path, NULL, NULL, NULL));
     NOWHERE(sps_csr_read(NULL, path, NULL, NULL, &read));
+    NOWHERE(sps_csr_read_rows(NULL, path, NULL, NULL, 0, 1, 1, &read));
+    REFUSED(SPS_EINVAL, sps_csr_read_rows(ctx, path, NULL, NULL, 1, 2, 2,
+                                          &read));
+    REFUSED(SPS_EINVAL, sps_csr_read_rows(ctx, path, NULL, NULL, 0, 1, 2,
+                                          &read));
+    REFUSED(SPS_EIO, sps_csr_read_rows(ctx, "/nowhere", NULL, NULL, 0, 2, 2,
+                                       &read));
     NOT_MADE(sps_block, SPS_EIO,
              sps_block_read(ctx, "/nonexistent/b.mtx", NULL, false, &made));
     NOT_MADE(sps_block, SPS_EPARSE,

@@ -120,6 +120,8 @@ finds_pairs() {
     expect 0 2 -A "$p2" -mass "$p2" -eigs 2 -threads 1 -solver lobpcg
     grep -q '  2   1.00000000000[0-9]*e+00 ' "$tmp/out" ||
         { fail "$name: M = A, other eigenvalues:"; cat "$tmp/out"; }
+    grep -q '  mass .*: 4 380 entries' "$tmp/out" ||
+        fail "$name: not the entries of the whole M"
 }
 
 ends_as_one() {
@@ -158,7 +160,7 @@ END
     said "process 1 of 3: "
     [ "$(grep -c '^spsolve: ' "$tmp/err")" = 1 ] || fail "$name: errors twice"
     [ $ran = 1 ] || return 0
-    # M, which each reads by itself, before a block that all read together.
+    # M, before a block.
     cat >"$tmp/other.sh" <<END
 M=$p2
 [ "\$OMPI_COMM_WORLD_RANK\$PMI_RANK" != 1 ] || M=$tmp/nowhere.mtx

@@ -20,8 +20,8 @@ typedef struct job {
                                     -across-ranks */
         sps_comm *comm;
         int rank, size;
-        sps_context *reader;     /* context of one process, in which M is
-                                    read */
+        sps_context *reader;     /* context of one process, in which X is
+                                    gathered */
         sps_place place;         /* place of the solve; files are read on the
                                     host */
         int64_t first, own;      /* first own row of A, and number of own
@@ -51,6 +51,7 @@ typedef struct job {
         sps_read_info read;
         sps_laplacian_info graph;  /* properties of the graph of -laplacian */
         bool complex, rectangular;
+        int64_t mass;            /* entries of M */
         int64_t n, nnz;          /* for complex systems, of the complex system;
                                     0 if not known yet */
     } system;
@@ -141,15 +142,12 @@ int processes_agree(job *j, int code);
 /* Makes j->ctx a context that includes all processes, in which A is read; the
  * one of this process alone becomes j->many.reader. */
 int processes_context(job *j);
-/* Returns the context in which this process reads a file by itself. */
-sps_context *processes_reader(const job *j);
 /* Called when all processes have read A: checks that its rows can be divided
  * among them, and stores which rows this process has in j->many.  With one
  * process it does nothing. */
 int processes_divide(job *j);
-/* Sets *own_p to this process's rows of the whole matrix *A_p.  With one
- * process these are all rows, and *A_p is NULL afterwards. */
-int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p);
+/* Returns the number of entries of the rows of A of all processes. */
+int64_t processes_entries(job *j, const sps_csr *A);
 /* Writes X, of which each process has some rows, to one file: each process
  * writes its part, or, where that is not possible, process 0 gathers the rows
  * and writes them.  Returns whether the file is complete; if not, process 0 has

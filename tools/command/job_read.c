@@ -44,29 +44,21 @@ static int64_t rows(const job *j)
 
 int job_read_mass(job *j, const char *path, sps_read_info *info)
 {
-    sps_context *ctx = processes_reader(j);
+    const int64_t n = rows(j), own = j->many.on ? j->many.own : n;
     sps_read_options ro;
-    sps_csr *M = NULL;
     sps_status st;
-    int code = 0;
+    int code = processes_ready(j);
 
+    if (code) return code;
     job_read_options(j, &ro);
-    signals_context(ctx);
-    st = sps_csr_read(ctx, path, &ro, info, &M);
-    signals_context(j->ctx);
-    if (st != SPS_OK) return job_failed_in(j, ctx, st, true);
+    st = sps_csr_read_rows(j->ctx, path, &ro, info, j->many.first, own, n,
+                           &j->M);
+    if (st != SPS_OK) return job_failed(j, st, true);
     if (!strcmp(info->field, "complex"))
-        code = job_fail(j, EXIT_USAGE, "unfit", "%s is complex; A x = lambda M "
+        return job_fail(j, EXIT_USAGE, "unfit", "%s is complex; A x = lambda M "
                         "x is solved for real symmetric matrices", path);
-    else if (M->nrow != rows(j) || M->ncol != j->A->ncol)
-        code = job_fail(j, EXIT_INPUT, "bad_input",
-                        "%s: %lld x %lld, but the matrix has %lld rows", path,
-                        (long long)M->nrow, (long long)M->ncol,
-                        (long long)j->system.n);
-    else
-        code = processes_keep_matrix(j, &M, &j->M);
-    sps_csr_destroy(ctx, &M);
-    return code;
+    j->system.mass = processes_entries(j, j->M);
+    return 0;
 }
 
 static int read_matrix(job *j)

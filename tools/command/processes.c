@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* processes.c - a run by several processes, as mpirun starts them.
  *
- * * The library divides the rows of A when it reads them, and reads those rows
- * of blocks.  Each process reads the whole of M, and keeps the rows that it
- * owns.  All processes perform the same steps and agree after each whether one
+ * The library divides the rows of A when it reads them, and reads those rows of
+ * M and of blocks.  All processes perform the same steps and agree after each whether one
  * has failed.  Each writes its part of X; only process 0 writes all else: the
  * reports, and the errors of all processes. */
 #include "tools/command/job.h"
@@ -199,17 +198,19 @@ int processes_context(job *j)
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 
-sps_context *processes_reader(const job *j)
-{
-    return j->many.reader ? j->many.reader : j->ctx;
-}
-
 /* --------------------------------------------------------------------- rows */
+
+int64_t processes_entries(job *j, const sps_csr *A)
+{
+    double nnz = (double)A->nnz;
+
+    if (j->many.size > 1 && sps_comm_sum(j->many.comm, &nnz, 1) != SPS_OK)
+        lost(j, sps_context_error(NULL));
+    return (int64_t)nnz;
+}
 
 int processes_divide(job *j)
 {
-    double nnz = (double)j->A->nnz;
-
     if (!j->many.on) return 0;
     if (j->system.complex)
         return job_fail(j, EXIT_USAGE, "unfit", "%s: a complex matrix is not "
@@ -219,54 +220,10 @@ int processes_divide(job *j)
         return job_fail(j, EXIT_USAGE, "unfit", "%s: %lld rows for %d "
                         "processes; each needs at least one", j->opt.file.A,
                         (long long)j->system.n, j->many.size);
-    if (j->many.size > 1 && sps_comm_sum(j->many.comm, &nnz, 1) != SPS_OK)
-        lost(j, sps_context_error(NULL));
-    j->system.nnz = (int64_t)nnz;
+    j->system.nnz = processes_entries(j, j->A);
     j->many.first = j->A->first;
     j->many.own = j->A->nrow;
     return 0;
-}
-
-/* Copies the own rows of A, with global columns. */
-static sps_status own_rows(job *j, const sps_csr *A, sps_csr **own_p)
-{
-    const int64_t begin = A->rowptr[j->many.first];
-    const int64_t nnz = A->rowptr[j->many.first + j->many.own] - begin;
-    int64_t *rowptr = malloc((size_t)(j->many.own + 1) * sizeof *rowptr);
-    int64_t *global = malloc((size_t)(nnz + 1) * sizeof *global);
-    double *val = malloc((size_t)(nnz + 1) * sizeof *val);
-    sps_status st = rowptr && global && val ? SPS_OK : SPS_ENOMEM;
-
-    for (int64_t i = 0; st == SPS_OK && i <= j->many.own; i++)
-        rowptr[i] = A->rowptr[j->many.first + i] - begin;
-    for (int64_t p = 0; st == SPS_OK && p < nnz; p++) {
-        global[p] = A->col[begin + p];
-        val[p] = ((const double *)A->val)[begin + p];
-    }
-    if (st == SPS_OK)
-        st = sps_csr_wrap_rows(j->ctx, j->many.first, j->many.own, A->nrow, nnz,
-                               rowptr, global, val, SPS_F64, SPS_ADOPT, own_p);
-    if (st == SPS_OK) {
-        (*own_p)->props = A->props & (SPS_SYMMETRIC | SPS_SPD);
-        return SPS_OK;
-    }
-    free(rowptr);
-    free(global);
-    free(val);
-    return st;
-}
-
-int processes_keep_matrix(job *j, sps_csr **A_p, sps_csr **own_p)
-{
-    sps_status st = SPS_OK;
-
-    if (j->many.on) {
-        st = own_rows(j, *A_p, own_p);
-    } else {
-        *own_p = *A_p;
-        *A_p = NULL;
-    }
-    return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 
 /* ------------------------------------------------------------------ results */

@@ -106,7 +106,7 @@ static void matrix(const job *j, FILE *f)
     if (j->M) {
         label(f, "mass");
         fprintf(f, "%s: %s entries\n", j->opt.file.mass,
-                grouped(j->M->nnz, nnz, sizeof nnz));
+                grouped(j->system.mass, nnz, sizeof nnz));
     }
     if (j->k == 0 || j->opt.eigs) return;
     label(f, "rhs");

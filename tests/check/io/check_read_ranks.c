@@ -18,6 +18,9 @@ typedef struct work {
     fail_alloc *memory;         /* of rank 1, or NULL */
     long allowed;
     bool cancelled;             /* on rank 1 */
+    const int64_t *chosen;      /* first row of each rank, and the number of
+                                   all; NULL: the library chooses them */
+    int64_t whole;
 } work;
 
 /* What a rank, or one process, has read. */
@@ -60,7 +63,8 @@ static void keep(const sps_csr *A, found *f)
     }
 }
 
-static void read_file(sps_context *ctx, const char *path, int flags, found *f)
+static void read_file(sps_context *ctx, const char *path, int flags,
+                      const int64_t *rows, int64_t whole, found *f)
 {
     const sps_read_options ro = { .struct_size = sizeof ro,
                                   .strict = flags & STRICT,
@@ -70,7 +74,9 @@ static void read_file(sps_context *ctx, const char *path, int flags, found *f)
     const char *note;
 
     f->info.struct_size = sizeof f->info;
-    f->st = sps_csr_read(ctx, path, &ro, &f->info, &A);
+    f->st = rows ? sps_csr_read_rows(ctx, path, &ro, &f->info, rows[0],
+                                     rows[1] - rows[0], whole, &A)
+                 : sps_csr_read(ctx, path, &ro, &f->info, &A);
     if (f->st)
         snprintf(f->error, sizeof f->error, "%s", sps_context_error(ctx));
     if (A) keep(A, f);
@@ -90,6 +96,7 @@ static void read_rank(crew_member *m)
     if (odd && w->cancelled) sps_cancel(m->ctx, true);
     if (odd && w->memory) fail_alloc_allow(w->memory, w->allowed);
     read_file(m->ctx, odd && w->other ? w->other : w->path, w->flags,
+              w->chosen ? w->chosen + m->rank : NULL, w->whole,
               &of_rank[m->rank]);
 }
 
@@ -106,7 +113,7 @@ static void read_alone(const char *path, int flags, found *f)
     sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     forget(f);
-    read_file(ctx, path, flags, f);
+    read_file(ctx, path, flags, NULL, 0, f);
     fixture_close(&ctx);
 }
 
@@ -430,6 +437,93 @@ START_TEST(across_ranks_shares_begin_at_chunks)
 }
 END_TEST
 
+/* ------------------------------------------------------------- chosen rows */
+
+/* Rows of `size` ranks at random, some of them none. */
+static void choose_rows(int size, uint64_t *seed, int64_t *rows)
+{
+    rows[0] = 0;
+    for (int r = 1; r < size; r++) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        rows[r] = rows[r - 1] + (int64_t)((*seed >> 33) %
+                  (uint64_t)(2 * N / size));
+        if (*seed >> 62 == 0) rows[r] = rows[r - 1];
+        if (rows[r] > N) rows[r] = N;
+    }
+    rows[size] = N;
+}
+
+/* Ranks get the rows that they ask for, of whatever kind of file. */
+START_TEST(chosen_rows_are_those_of_one_process)
+{
+    static const kind kinds[] = { { "real", "general", false },
+                                  { "real", "symmetric", false },
+                                  { "complex", "symmetric", false } };
+    static const int sizes[] = { 2, 3, 5, 8, 16 };
+    uint64_t seed = 1;
+
+    for (size_t i = 0; i < COUNT(kinds); i++) {
+        char *text = long_text(&kinds[i], 3 * N);
+        size_t bytes = strlen(text);
+        unsigned char *packed = files_pack(text, &bytes);
+        const char *path = files_text("chosen.mtx", text);
+        const char *gz = files_bytes("chosen.mtx.gz", packed, bytes);
+        found all = { .st = SPS_OK };
+
+        read_alone(path, 0, &all);
+        for (size_t s = 0; s < 2 * COUNT(sizes); s++) {
+            const int size = sizes[s / 2];
+            int64_t rows[CREW + 1];
+            work w = { .path = s % 2 ? gz : path, .chosen = rows,
+                       .whole = N };
+
+            choose_rows(size, &seed, rows);
+            read_by(size, &w);
+            for (int r = 0, scale = i == 2 ? 2 : 1; r < size; r++) {
+                ck_assert_msg(!of_rank[r].st, "%s", of_rank[r].error);
+                ck_assert_int_eq(of_rank[r].nrow,
+                                 scale * (rows[r + 1] - rows[r]));
+                (void)assert_rows(w.path, &all, &of_rank[r], scale * rows[r]);
+                if (s % 2 == 0) assert_facts(path, &all, &of_rank[r]);
+            }
+            ck_assert_int_eq(exchanges, s % 2 ? 0 : 2);
+        }
+        forget(&all);
+        free(packed);
+        free(text);
+        files_clean();
+    }
+}
+END_TEST
+
+static void assert_refused(const work *w, sps_status st, const char *words)
+{
+    work copy = *w;
+
+    read_by(3, &copy);
+    for (int r = 0; r < 3; r++)
+        ck_assert_msg(of_rank[r].st == st && strstr(of_rank[r].error, words),
+                      "rank %d: %d: %s", r, (int)of_rank[r].st,
+                      of_rank[r].error);
+}
+
+START_TEST(rows_that_do_not_fit_are_refused)
+{
+    const kind k = { "real", "general", false };
+    char *text = long_text(&k, 3 * N);
+    const int64_t rows[] = { 0, 200, 400, N }, odd[] = { 1, 2, 3, N };
+    work w = { .path = files_text("chosen.mtx", text), .chosen = rows,
+               .whole = N + 1 };
+
+    assert_refused(&w, SPS_ESHAPE, "3000 x 3000, but the matrix has 3001 rows");
+    w.chosen = odd;
+    w.whole = N;
+    assert_refused(&w, SPS_EINVAL, "do not follow each other");
+    free(text);
+    files_clean();
+}
+END_TEST
+
 START_TEST(packed_files_are_read_whole)
 {
     const kind k = { "real", "general", false };
@@ -521,6 +615,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(errors_in_long_files_have_their_lines),
     RUNNER_TEST(triangles_in_two_parts_are_refused),
     RUNNER_TEST(across_ranks_shares_begin_at_chunks),
+    RUNNER_TEST(chosen_rows_are_those_of_one_process),
+    RUNNER_TEST(rows_that_do_not_fit_are_refused),
     RUNNER_TEST(packed_files_are_read_whole),
     RUNNER_TEST(another_file_on_one_process_is_noticed),
     RUNNER_TEST(a_cancelled_process_ends_the_call_on_all),
