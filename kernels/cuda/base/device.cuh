@@ -6,6 +6,13 @@
 
 #include "cuda/base/state.h"
 
+/* Second phase of a reduction (join.cu): out[e] becomes the sum over p < parts
+ * of part[p * count + e], or the largest magnitude; results from number `first`
+ * on are written to `rest`. */
+sps_status spsi_cuda_join(sps_context *ctx, bool magnitudes, const double *part,
+                          int parts, int64_t count, double *out, int64_t first,
+                          double *rest);
+
 namespace {
 
 constexpr unsigned all_lanes = 0xffffffffu;
@@ -205,57 +212,26 @@ __device__ __forceinline__ void dmma16x16(double *d, const double *a,
 }
 
 struct plus {
+    static constexpr bool magnitudes = false;
     static __device__ double one(double a, double b) { return a + b; }
 };
 /* Reduction to the maximum of magnitudes; propagates NaN. */
 struct larger {
+    static constexpr bool magnitudes = true;
     static __device__ double one(double a, double b)
     {
         return b > a || b != b ? b : a;
     }
 };
 
-/* Second phase of a reduction: out[e] is the reduction by J over p of part[p *
- * count + e]; results from number `first` on are written to `rest`.  A thread
- * block computes `width` results (one or two sectors of each row of partial
- * results); thread t reduces the rows t / width, t / width + 256 / width, ...
- * in order, then a tree combines the threads. */
-template <class J>
-__global__ void __launch_bounds__(256)
-join_parts(const double *__restrict__ part, int parts, int64_t count,
-           int width, double *out, int64_t first, double *rest)
-{
-    __shared__ double shared[256];
-    int t = (int)threadIdx.x, groups = 256 / width;
-    int64_t e = (int64_t)blockIdx.x * width + t % width;
-    double sum = 0;
-
-    if (e < count) {
-#pragma unroll 8
-        for (int p = t / width; p < parts; p += groups)
-            sum = J::one(sum, part[p * count + e]);
-    }
-    shared[t] = sum;
-    for (int half = 128; half >= width; half /= 2) {
-        __syncthreads();
-        if (t < half) shared[t] = J::one(shared[t], shared[t + half]);
-    }
-    if (t < width && e < count)
-        (e < first ? out : rest - first)[e] = shared[t];
-}
-
+/* Second phase of a reduction, by J (spsi_cuda_join). */
 template <class J>
 sps_status launch_join(sps_context *ctx, const double *part, int parts,
                        int64_t count, double *out, int64_t first,
                        double *rest)
 {
-    int width = count >= 8 ? 8 : power_above((int)count);
-
-    join_parts<J><<<(unsigned)ceil_div(count, width), 256, 0,
-                    spsi_cuda_state(ctx)->stream>>>(part, parts, count, width,
-                                                    out, first, rest);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
+    return spsi_cuda_join(ctx, J::magnitudes, part, parts, count, out, first,
+                          rest);
 }
 
 template <class J>

@@ -56,7 +56,7 @@ sps_status prepare(sps_context *ctx, const sps_spmm_args *args)
     size_t bytes = (size_t)Y->n * (size_t)Y->k * spsi_dtype_size(Y->dtype);
 
     if (args->scalars || args->beta != 0 || Y->ld != Y->k)
-        return scale_only(args);
+        return spsi_cuda_scale(args);
     return clear(ctx, (int64_t)bytes, (char *)Y->data);
 }
 

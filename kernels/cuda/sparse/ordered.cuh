@@ -82,41 +82,12 @@ __host__ __device__ __forceinline__ uint32_t stride_of(int64_t ld)
     return (uint32_t)(ld * (int64_t)sizeof(N));
 }
 
-/* The kernel for a row stride of X of 4 GB or more: one thread per row. */
-template <class I, class V, class N>
-__global__ void __launch_bounds__(256)
-far_kernel(matrix<I, V> A, blocks<N> b)
-{
-    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-
-    b.resolve();
-    if (i >= A.nrow) return;
-    for (int j = 0; j < b.k; j++) {
-        N *y = b.y + i * b.ldy + j;
-        N sum = 0;
-
-        for (I p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
-            sum = fma((N)A.val[p], b.x[A.col[p] * b.ldx + j], sum);
-        *y = b.join(sum, y, i);
-    }
-}
-
-inline sps_status far_product(const sps_plan *plan, const sps_spmm_args *args)
-{
-    return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
-        far_kernel<<<(unsigned)ceil_div(A.nrow, 256), 256, 0,
-                     spsi_cuda_state(plan->ctx)->stream>>>(A, b);
-        SPS_LAUNCHED(plan->ctx);
-        return SPS_OK;
-    });
-}
-
 /* Calls `product` if the row stride of X fits the 32 bits of row_at, else
- * far_product. */
+ * spsi_cuda_far_product. */
 template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
 sps_status near_only(const sps_plan *plan, const sps_spmm_args *args)
 {
-    return near_rows(args->X) ? product(plan, args) : far_product(plan, args);
+    return near_rows(args->X) ? product(plan, args) : spsi_cuda_far_product(plan, args);
 }
 
 } // namespace

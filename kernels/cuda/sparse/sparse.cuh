@@ -13,6 +13,13 @@
 #include "plan/kernel.h"
 #include "cuda/base/machine.h"
 
+/* What kernels leave to spmm_plain.cu, which compiles it once: Y = beta Y, and
+ * the product if the rows of X are 4 GB or more apart (near_only, ordered.cuh),
+ * by one thread per row. */
+sps_status spsi_cuda_scale(const sps_spmm_args *args);
+sps_status spsi_cuda_far_product(const sps_plan *plan,
+                                 const sps_spmm_args *args);
+
 namespace {
 
 /* Y = alpha A X + beta Y as passed to kernels; T: double or float. */
@@ -136,33 +143,6 @@ inline bool trivial(const sps_plan *plan, const sps_spmm_args *args)
     return (!args->scalars && args->alpha == 0) || plan->A->nnz == 0;
 }
 
-template <class T>
-__global__ void __launch_bounds__(256) scale_kernel(blocks<T> b, int64_t n)
-{
-    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
-    T *y = b.y + i * b.ldy + e % b.k;
-
-    b.resolve();
-    b.alpha = 0;
-    if (i < n) *y = b.join(T(0), y);
-}
-
-inline sps_status scale_only(const sps_spmm_args *args)
-{
-    const sps_block *Y = args->Y;
-    sps_context *ctx = Y->ctx;
-    unsigned grid = (unsigned)ceil_div(Y->n * Y->k, 256);
-    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
-
-    if (!args->scalars && args->beta == 1) return SPS_OK;
-    if (Y->dtype == SPS_F64)
-        scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<double>(args), Y->n);
-    else
-        scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<float>(args), Y->n);
-    SPS_LAUNCHED(ctx);
-    return SPS_OK;
-}
-
 /* The function spmm of a kernel: calls `product` if A has entries, Y has
  * columns and alpha is not zero, otherwise only multiplies Y by beta. */
 template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
@@ -170,7 +150,7 @@ sps_status guarded(const sps_plan *plan, const sps_spmm_args *args)
 {
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     if (args->Y->k == 0 || args->Y->n == 0) return SPS_OK;
-    if (trivial(plan, args)) return scale_only(args);
+    if (trivial(plan, args)) return spsi_cuda_scale(args);
     return product(plan, args);
 }
 

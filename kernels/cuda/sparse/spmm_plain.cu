@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_plain.cu - Y = alpha A X + beta Y by rows (plain_rows.cuh); fits any
- * matrix and serves to verify the other kernels.
+ * matrix and serves to verify the other kernels.  Also what these leave to this
+ * file (sparse.cuh): Y = beta Y, and rows of X that are 4 GB or more apart.
  *
  * Bytes: A once per slice of 32 columns, Y once, rows of X again whenever L1
  * and L2 have evicted them. */
@@ -76,7 +77,66 @@ double cost(const sps_problem *p)
            (p->k == 1 ? 6e-6 : 0) + over_link(p);
 }
 
+/* ----------------------------------------------------- for other kernels */
+
+template <class T>
+__global__ void __launch_bounds__(256) scale_kernel(blocks<T> b, int64_t n)
+{
+    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
+    T *y = b.y + i * b.ldy + e % b.k;
+
+    b.resolve();
+    b.alpha = 0;
+    if (i < n) *y = b.join(T(0), y);
+}
+
+/* The kernel for a row stride of X of 4 GB or more: one thread per row. */
+template <class I, class V, class N>
+__global__ void __launch_bounds__(256)
+far_kernel(matrix<I, V> A, blocks<N> b)
+{
+    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    b.resolve();
+    if (i >= A.nrow) return;
+    for (int j = 0; j < b.k; j++) {
+        N *y = b.y + i * b.ldy + j;
+        N sum = 0;
+
+        for (I p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
+            sum = fma((N)A.val[p], b.x[A.col[p] * b.ldx + j], sum);
+        *y = b.join(sum, y, i);
+    }
+}
+
 } // namespace
+
+sps_status spsi_cuda_scale(const sps_spmm_args *args)
+{
+    const sps_block *Y = args->Y;
+    sps_context *ctx = Y->ctx;
+    unsigned grid = (unsigned)ceil_div(Y->n * Y->k, 256);
+    cudaStream_t stream = spsi_cuda_state(ctx)->stream;
+
+    if (!args->scalars && args->beta == 1) return SPS_OK;
+    if (Y->dtype == SPS_F64)
+        scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<double>(args), Y->n);
+    else
+        scale_kernel<<<grid, 256, 0, stream>>>(blocks_of<float>(args), Y->n);
+    SPS_LAUNCHED(ctx);
+    return SPS_OK;
+}
+
+sps_status spsi_cuda_far_product(const sps_plan *plan,
+                                 const sps_spmm_args *args)
+{
+    return with_all_types(plan->A, args, [&](auto A, auto b) -> sps_status {
+        far_kernel<<<(unsigned)ceil_div(A.nrow, 256), 256, 0,
+                     spsi_cuda_state(plan->ctx)->stream>>>(A, b);
+        SPS_LAUNCHED(plan->ctx);
+        return SPS_OK;
+    });
+}
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_plain) = {
     .name = "spmm.plain",

@@ -38,6 +38,7 @@ sps_status launch(const job &o)
     constexpr int threads = threads_of<Q>, warps = threads / 32;
     const sps_window_plan *p = o.p;
     const sps_row_windows *w = &p->windows;
+    constexpr access pairs = M == WHOLE ? PAIRS : M;   /* the same code */
     auto kernel = tiles_kernel<threads, Q, TAIL, together<Q>, M, I, V>;
     sps_context *ctx = p->super.ctx;
     const int64_t resident = spsi_cuda_state(ctx)->sms;
@@ -53,8 +54,8 @@ sps_status launch(const job &o)
                                              (int64_t)sizeof(double))));
     if (w->bare > 0)
         SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w->bare, 8), 256,
-                                  rest_kernel<lumps_in<Q> + TAIL, M, I, V>, m,
-                                  o.b));
+                                  rest_kernel<lumps_in<Q> + TAIL, pairs, I, V>,
+                                  m, o.b));
     return SPS_OK;
 }
 

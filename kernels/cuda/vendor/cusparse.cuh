@@ -11,6 +11,14 @@
 #include "cuda/base/library_check.h"
 #include "cuda/sparse/sparse.cuh"
 
+/* Y = alpha t + beta Y for the product t = A X that cuSPARSE has computed, with
+ * leading dimension ld.  Used where cuSPARSE does not accept alpha and beta in
+ * device memory, or lets a NaN pass although alpha = 0. */
+sps_status spsi_cusparse_join(const sps_spmm_args *args, const void *t,
+                              int64_t ld);
+/* Copies the first column of a block to that of another block, bit for bit. */
+sps_status spsi_cusparse_copy(const sps_block *from, const sps_block *to);
+
 namespace {
 
 inline cudaDataType_t number_type(sps_dtype type)
@@ -71,40 +79,6 @@ struct unit_scalars {
     }
 };
 
-/* Y = alpha t + beta Y, where b.x is the product t = A X that cuSPARSE has
- * computed.  Used where cuSPARSE does not accept alpha and beta in device
- * memory, or lets a NaN pass although alpha = 0. */
-template <class T>
-__global__ void __launch_bounds__(256) join_kernel(blocks<T> b, int64_t n)
-{
-    int64_t e = (int64_t)blockIdx.x * 256 + threadIdx.x, i = e / b.k;
-    int64_t j = e % b.k;
-    T *y = b.y + i * b.ldy + j;
-
-    b.resolve();
-    if (i < n) *y = b.join(b.x[i * b.ldx + j], y);
-}
-
-template <class T>
-sps_status launch_join_product(const sps_spmm_args *args, const void *t,
-                               int64_t ld)
-{
-    const sps_block *Y = args->Y;
-    blocks<T> b = blocks_of<T>(args);
-
-    b.x = (const T *)t;
-    b.ldx = ld;
-    return run_items(Y->ctx, Y->n * Y->k, join_kernel<T>, b, Y->n);
-}
-
-inline sps_status join_product(const sps_spmm_args *args, const void *t,
-                               int64_t ld)
-{
-    return args->Y->dtype == SPS_F64
-        ? launch_join_product<double>(args, t, ld)
-        : launch_join_product<float>(args, t, ld);
-}
-
 /* Calls call(alpha, beta) with pointers to host values of the blocks' type. */
 template <class F>
 sps_status with_host_scalars(const sps_spmm_args *args, const F &call)
@@ -117,28 +91,6 @@ sps_status with_host_scalars(const sps_spmm_args *args, const F &call)
 }
 
 /* ------------------------------------------------------------- one column */
-
-template <class T>
-__global__ void __launch_bounds__(256)
-copy_column(const T *__restrict__ from, int64_t from_ld, T *__restrict__ to,
-            int64_t to_ld, int64_t n)
-{
-    int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
-
-    if (i < n) to[i * to_ld] = from[i * from_ld];
-}
-
-/* Copies the first column of a block to that of another block, bit for bit. */
-inline sps_status move_column(const sps_block *from, const sps_block *to)
-{
-    if (to->dtype == SPS_F64)
-        return run_items(to->ctx, to->n, copy_column<double>,
-                         (const double *)from->data, from->ld,
-                         (double *)to->data, to->ld, to->n);
-    return run_items(to->ctx, to->n, copy_column<float>,
-                     (const float *)from->data, from->ld, (float *)to->data,
-                     to->ld, to->n);
-}
 
 /* Returns a block of one column whose elements are contiguous at `data`, with
  * the other properties of X. */

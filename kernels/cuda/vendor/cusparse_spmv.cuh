@@ -151,12 +151,12 @@ inline sps_status vector_spmm(const sps_plan *plan, const sps_spmm_args *args)
     sps_spmm_args plain = *args;
 
     if (X->ld == 1) x = *X;
-    else SPS_TRY_RETURN(move_column(X, &x));
+    else SPS_TRY_RETURN(spsi_cusparse_copy(X, &x));
     if (Y->ld == 1 && !args->scalars) return vector_multiply(v, args, &x, Y);
     plain.alpha = 1.0;
     plain.beta = 0.0;
     SPS_TRY_RETURN(vector_multiply(v, &plain, &x, &y));
-    return join_product(args, y.data, 1);
+    return spsi_cusparse_join(args, y.data, 1);
 }
 
 /* ----------------------------------------------------------------- formats */

@@ -237,14 +237,14 @@ sps_status multiply_column(const vendor_plan *v, const engine *e,
     sps_spmm_args plain = *args;
 
     if (args->X->ld == 1) x = *args->X;
-    else SPS_TRY_RETURN(move_column(args->X, &x));
+    else SPS_TRY_RETURN(spsi_cusparse_copy(args->X, &x));
     if (args->Y->ld == 1 && !args->scalars)
         return multiply(v, e, args, &x, args->Y);
     plain.alpha = 1.0;
     plain.beta = 0.0;
     plain.scalars = NULL;
     SPS_TRY_RETURN(multiply(v, e, &plain, &x, &y));
-    return join_product(args, y.data, 1);
+    return spsi_cusparse_join(args, y.data, 1);
 }
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_blocked_ell.cu - dense b x b blocks by cuSPARSE's Blocked-ELL (Yamaguchi
+/* spmm_blocked_ell.c - dense b x b blocks by cuSPARSE's Blocked-ELL (Yamaguchi
  * and Busato, "Accelerating matrix multiplication with block sparse format and
  * NVIDIA tensor cores", 2021), b = 8, 16 or 32, in double precision.
  *
@@ -22,29 +22,25 @@
  * tests/check/formats/check_blocked_ell.c tests it.
  *
  * Bytes: 8 per slot for values, b rows of X per block, Y once. */
-#include "cuda/vendor/spmm_blocked_ell.cuh"
+#include "cuda/vendor/blocked_ell_run.h"
 
-namespace {
-
-bool fits(const sps_problem *p, const char **why_not)
+static bool fits(const sps_problem *p, const char **why_not)
 {
     if (p->A->dtype != SPS_F64) {
         *why_not = "it multiplies matrices of doubles only";
         return false;
     }
-    return bell_fits(p, why_not);
+    return spsi_bell_fits(p, why_not);
 }
-
-} // namespace
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocked_ell) = {
     .name = "spmm.blocked_ell",
     .op = SPS_OP_SPMM,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
-    .size = sizeof(bell_plan),
+    .size = sizeof(sps_bell_plan),
     .fits = fits,
-    .cost = bell_cost,
-    .plan = bell_plan_fill,
-    .spmm = guarded<bell_spmm>,
-    .refresh = bell_refresh,
+    .cost = spsi_bell_cost,
+    .plan = spsi_bell_plan,
+    .spmm = spsi_bell_spmm,
+    .refresh = spsi_bell_refresh,
 };

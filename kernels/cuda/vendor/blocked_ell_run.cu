@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmm_blocked_ell.cuh - common code of the kernels on cuSPARSE's Blocked-ELL:
- * block size, plan and run; spmm_blocked_ell.cu describes the method.
+/* blocked_ell_run.cu - cuSPARSE's Blocked-ELL: block size, plan and run, for
+ * spmm_blocked_ell.c, which describes the method, and its sibling in single
+ * precision.
  *
  * cuSPARSE needs whole blocks, so X is copied to memory of the plan if its rows
  * end in an incomplete block column; likewise single-precision blocks whose
@@ -12,12 +13,9 @@
  *   - the scalars are in device memory, which cuSPARSE does not support here;
  *   - single-precision blocks have a width that is not a multiple of 4, as it
  *     writes the columns up to the next multiple (12.6.3). */
-#ifndef SPS_CUDA_SPMM_BLOCKED_ELL_CUH
-#define SPS_CUDA_SPMM_BLOCKED_ELL_CUH
-
 #include "cuda/vendor/blocked_ell_device.cuh"
+#include "cuda/vendor/blocked_ell_run.h"
 #include "cuda/vendor/cusparse_spmm.cuh"
-#include "cuda/sparse/ordered.cuh"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,16 +32,6 @@ constexpr double slots_to_bid = 2.5, slots_by_name = 5.0;
 /* Block rows per call: cuSPARSE (12.6.3) uses them as the second grid
  * dimension, and beyond 65535 it returns success without having multiplied. */
 constexpr int64_t panel_rows = 32768;
-
-struct bell_plan {
-    sps_blocked_ell_plan base;
-    void *buffer;
-    int64_t ld;              /* leading dimension of x and y */
-    void *x, *y;             /* device memory for the padded X (or NULL) and the
-                                padded Y */
-    uint8_t *empty;          /* mb flags, 1 for an empty block row; NULL if no
-                                block row is empty */
-};
 
 /* ----------------------------------------------- choice of the block size */
 
@@ -139,34 +127,6 @@ const char *emptiness(double fill)
     return text[tenth < 3 ? tenth : 3];
 }
 
-bool bell_fits(const sps_problem *p, const char **why_not)
-{
-    int64_t w[size_count];
-    double fill, least = 0;
-
-    if (p->f->nnz == 0) {
-        *why_not = "the matrix has no entries, so it has no blocks";
-        return p->pinned;
-    }
-    guess_widths(p, w, &fill);
-    *why_not = emptiness(fill);
-    return best_size(p, w, slots_allowed(p), &least) >= 0;
-}
-
-/* Predicted seconds, also for problems on which the kernel does not bid, since
- * it may be requested by name. */
-double bell_cost(const sps_problem *p)
-{
-    int64_t w[size_count];
-    double fill, least = 5e-6;
-
-    if (p->f->nnz == 0) return least;
-    guess_widths(p, w, &fill);
-    if (best_size(p, w, slots_allowed(p), &least) < 0)
-        best_size(p, w, HUGE_VAL, &least);
-    return least;
-}
-
 /* ----------------------------------------------------------------- the plan */
 
 /* Counts the blocks for all block sizes, exactly. */
@@ -211,7 +171,7 @@ sps_status choose_size(sps_context *ctx, const sps_problem *p,
     return SPS_OK;
 }
 
-sps_status convert(bell_plan *v, int empty)
+sps_status convert(sps_bell_plan *v, int empty)
 {
     sps_plan *plan = &v->base.super;
     sps_context *ctx = plan->ctx;
@@ -243,7 +203,7 @@ struct panel {
     }
 };
 
-sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
+sps_status describe_panel(sps_context *ctx, const sps_bell_plan *v, panel *p)
 {
     const sps_blocked_ell *e = &v->base.ell;
     size_t row = (size_t)(e->b * e->w * e->b) * spsi_dtype_size(e->dtype);
@@ -261,7 +221,7 @@ sps_status describe_panel(sps_context *ctx, const bell_plan *v, panel *p)
 }
 
 /* Allocates the buffer of cuSPARSE for every width; 12.6.3 needs none. */
-sps_status need_buffer(bell_plan *v)
+sps_status need_buffer(sps_bell_plan *v)
 {
     const sps_blocked_ell *e = &v->base.ell;
     panel p = {};
@@ -275,7 +235,7 @@ sps_status need_buffer(bell_plan *v)
 }
 
 /* Allocates memory for the padded copies of X and Y, and the buffer. */
-sps_status reserve(bell_plan *v)
+sps_status reserve(sps_bell_plan *v)
 {
     sps_plan *plan = &v->base.super;
     const sps_blocked_ell *e = &v->base.ell;
@@ -286,27 +246,6 @@ sps_status reserve(bell_plan *v)
                                       &v->x));
     SPS_TRY_RETURN(spsi_plan_take(plan, (size_t)(e->mb * e->b) * row, &v->y));
     return need_buffer(v);
-}
-
-sps_status bell_plan_fill(sps_plan *super, const sps_problem *p)
-{
-    sps_context *ctx = super->ctx;
-    cusparseHandle_t handle;
-    bell_plan *v = (bell_plan *)super;
-    sps_blocked_ell *e = &v->base.ell;
-    int empty;
-
-    v->ld = spsi_block_ld(p->k < 4 ? 4 : p->k);
-    if (p->local->nnz == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
-    SPS_TRY_RETURN(choose_size(ctx, p, e, &empty));
-    SPS_TRY_RETURN(convert(v, empty));
-    SPS_TRY_RETURN(reserve(v));
-    snprintf(v->base.super.detail, sizeof v->base.super.detail,
-             "b %d, fill %.2f", e->b,
-             spsi_blocked_ell_fill(e, p->local->nnz));
-    return SPS_OK;
 }
 
 /* ------------------------------------------------------------------ the run */
@@ -340,7 +279,7 @@ join_rows(blocks<T> b, int64_t n, int shift, const uint8_t *empty)
 }
 
 template <class T>
-sps_status pad(const bell_plan *v, const sps_block *X)
+sps_status pad(const sps_bell_plan *v, const sps_block *X)
 {
     sps_context *ctx = X->ctx;
     const sps_blocked_ell *e = &v->base.ell;
@@ -352,7 +291,7 @@ sps_status pad(const bell_plan *v, const sps_block *X)
 }
 
 template <class T>
-sps_status join(const bell_plan *v, const sps_spmm_args *args)
+sps_status join(const sps_bell_plan *v, const sps_spmm_args *args)
 {
     sps_context *ctx = v->base.super.ctx;
     blocks<T> b = blocks_of<T>(args);
@@ -365,7 +304,7 @@ sps_status join(const bell_plan *v, const sps_spmm_args *args)
 
 /* Multiplies the block rows of panel p; the product is written to the same rows
  * of y. */
-sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
+sps_status multiply_panel(const sps_bell_plan *v, const sps_spmm_args *args,
                           operand x, void *y, int64_t ld, panel *p)
 {
     sps_context *ctx = v->base.super.ctx;
@@ -386,7 +325,7 @@ sps_status multiply_panel(const bell_plan *v, const sps_spmm_args *args,
 
 /* Returns whether X must be copied for cuSPARSE, because it has an incomplete
  * block column or a width that cuSPARSE would exceed. */
-bool copies_x(const bell_plan *v, const sps_block *X)
+bool copies_x(const sps_bell_plan *v, const sps_block *X)
 {
     const sps_blocked_ell *e = &v->base.ell;
 
@@ -394,7 +333,7 @@ bool copies_x(const bell_plan *v, const sps_block *X)
 }
 
 /* Computes the product into y; the scalars of args are in host memory. */
-sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
+sps_status multiply(const sps_bell_plan *v, const sps_spmm_args *args, void *y,
                     int64_t ld)
 {
     const sps_blocked_ell *e = &v->base.ell;
@@ -413,7 +352,7 @@ sps_status multiply(const bell_plan *v, const sps_spmm_args *args, void *y,
 
 /* Returns whether cuSPARSE may write to Y directly: none of the four cases at
  * the top of this file applies. */
-bool writes_y(const bell_plan *v, const sps_spmm_args *args)
+bool writes_y(const sps_bell_plan *v, const sps_spmm_args *args)
 {
     const sps_blocked_ell *e = &v->base.ell;
 
@@ -428,15 +367,15 @@ bool counts_in_32_bits(const sps_block *X)
     return (X->n - 1) * X->ld + X->k <= INT32_MAX;
 }
 
-sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
+sps_status product_of(const sps_plan *plan, const sps_spmm_args *args)
 {
-    const bell_plan *v = (const bell_plan *)plan;
+    const sps_bell_plan *v = (const sps_bell_plan *)plan;
     const sps_block *X = args->X, *Y = args->Y;
     bool wide = X->dtype == SPS_F64;
     sps_spmm_args plain = *args;
 
     if (!counts_in_32_bits(X) || !counts_in_32_bits(Y))
-        return far_product(plan, args);
+        return spsi_cuda_far_product(plan, args);
     if (copies_x(v, X))
         SPS_TRY_RETURN(wide ? pad<double>(v, X) : pad<float>(v, X));
     if (writes_y(v, args)) return multiply(v, args, Y->data, Y->ld);
@@ -446,15 +385,67 @@ sps_status bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
     return wide ? join<double>(v, args) : join<float>(v, args);
 }
 
-sps_status bell_refresh(sps_plan *plan)
+} // namespace
+
+bool spsi_bell_fits(const sps_problem *p, const char **why_not)
 {
-    const bell_plan *v = (const bell_plan *)plan;
+    int64_t w[size_count];
+    double fill, least = 0;
+
+    if (p->f->nnz == 0) {
+        *why_not = "the matrix has no entries, so it has no blocks";
+        return p->pinned;
+    }
+    guess_widths(p, w, &fill);
+    *why_not = emptiness(fill);
+    return best_size(p, w, slots_allowed(p), &least) >= 0;
+}
+
+/* Predicted seconds, also for problems on which the kernel does not bid, since
+ * it may be requested by name. */
+double spsi_bell_cost(const sps_problem *p)
+{
+    int64_t w[size_count];
+    double fill, least = 5e-6;
+
+    if (p->f->nnz == 0) return least;
+    guess_widths(p, w, &fill);
+    if (best_size(p, w, slots_allowed(p), &least) < 0)
+        best_size(p, w, HUGE_VAL, &least);
+    return least;
+}
+
+sps_status spsi_bell_plan(sps_plan *super, const sps_problem *p)
+{
+    sps_context *ctx = super->ctx;
+    cusparseHandle_t handle;
+    sps_bell_plan *v = (sps_bell_plan *)super;
+    sps_blocked_ell *e = &v->base.ell;
+    int empty;
+
+    v->ld = spsi_block_ld(p->k < 4 ? 4 : p->k);
+    if (p->local->nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_cuda_sparse(ctx, &handle));
+    SPS_TRY_RETURN(choose_size(ctx, p, e, &empty));
+    SPS_TRY_RETURN(convert(v, empty));
+    SPS_TRY_RETURN(reserve(v));
+    snprintf(v->base.super.detail, sizeof v->base.super.detail,
+             "b %d, fill %.2f", e->b,
+             spsi_blocked_ell_fill(e, p->local->nnz));
+    return SPS_OK;
+}
+
+sps_status spsi_bell_spmm(const sps_plan *plan, const sps_spmm_args *args)
+{
+    return guarded<product_of>(plan, args);
+}
+
+sps_status spsi_bell_refresh(sps_plan *plan)
+{
+    const sps_bell_plan *v = (const sps_bell_plan *)plan;
 
     if (plan->A->nnz == 0) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
     return write_values(plan->ctx, plan->A, &v->base.ell);
 }
-
-} // namespace
-
-#endif
