@@ -19,8 +19,10 @@ AC_ARG_WITH([cuda-arch], [AS_HELP_STRING([--with-cuda-arch=LIST],
   [e.g. "80 90", native, release])], [], [with_cuda_arch=default])
 AC_ARG_VAR([NVCC], [CUDA compiler])
 AC_ARG_VAR([NVCCFLAGS],
-           [CUDA compiler flags, default "-O3"; profilers want -lineinfo])
-: ${NVCCFLAGS="-O3"}
+           [CUDA compiler flags, default "-O1"; profilers want -lineinfo])
+# -O is that of the host code, which only launches kernels; device code is
+# always optimised fully.
+: ${NVCCFLAGS="-O1"}
 
 sps_cuda=no
 sps_cuda_why=

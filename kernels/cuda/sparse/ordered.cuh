@@ -87,7 +87,8 @@ __host__ __device__ __forceinline__ uint32_t stride_of(int64_t ld)
 template <sps_status (*product)(const sps_plan *, const sps_spmm_args *)>
 sps_status near_only(const sps_plan *plan, const sps_spmm_args *args)
 {
-    return near_rows(args->X) ? product(plan, args) : spsi_cuda_far_product(plan, args);
+    return near_rows(args->X) ? product(plan, args)
+                              : spsi_cuda_far_product(plan, args);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* blocked_ell_run.h - the plan of the kernels on cuSPARSE's Blocked-ELL, and the
- * functions of their tables. */
+/* blocked_ell_run.h - the plan of the kernels on cuSPARSE's Blocked-ELL, and
+ * the functions of their tables. */
 #ifndef SPS_CUDA_BLOCKED_ELL_RUN_H
 #define SPS_CUDA_BLOCKED_ELL_RUN_H
 
