@@ -22,6 +22,7 @@
  *   coarsest.c     the dense inverse of the coarsest matrix
  *   rounding.c     whether a cycle may run in single precision
  *   cycle.c        the V-cycle on blocks
+ *   cycle_parts.c  its operators, blocks and smoothers
  *   ahead.c        prolongation together with a smoothing step
  *   nonsymmetric.c what differs where A is far from symmetric
  *   over_ranks.c   the finest level over several processes,
@@ -297,19 +298,21 @@ sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
 sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,
                             const double *own, int count, double *all);
 
-/* cycle.c */
+/* cycle_parts.c */
 /* Sets the roots of the smoother's polynomial (cycle.c) on a level that is not
  * the last. */
 void spsi_amg_set_roots(amg_level *l);
 sps_status spsi_amg_open(amg *m);       /* makes operators and blocks */
 sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */
+void spsi_amg_close(amg *m);
+
+/* cycle.c */
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);
 /* R -= Q a together with the entry of R into the next cycle (driver/precond.h,
  * `subtract`). */
 sps_status spsi_amg_subtract(const amg *m, const sps_block *Q,
                              const sps_small *a, sps_block *R,
                              sps_small *norm2, bool *served);
-void spsi_amg_close(amg *m);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cycle_parts.c - what the cycle (cycle.c) is made of: the roots of the
+ * smoothers' polynomials, the operators D^-1 A, P and D_c^-1 P'D of all levels
+ * with their values, in single precision if these fit, and blocks. */
+#include "solvers/amg/amg.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "core/options.h"
+
+#define SPREAD 1e20          /* largest ratio of diagonal entries in single
+                                precision */
+#define TINY 1e-30
+
+/* Roots of 1 - x p_d(x) for L = 1, the largest first; row d of the array is for
+ * degree d.  Computed from the weights of Lottes' table 1. */
+static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
+    { 0 },
+    { 0.666666666666667 },
+    { 0.894427190999916, 0.276393202250022 },
+    { 0.947904916398314, 0.591009048506100, 0.145967180593476 },
+    { 0.968908795874241, 0.742227198968555, 0.394930843634698,
+      0.0895235543024204 },
+};
+
+/* Sets the roots of the polynomial on a coarsest level without a dense inverse:
+ * the largest and the smallest in turn, so that intermediate results stay
+ * small. */
+static void set_last_roots(amg_level *l)
+{
+    enum { D = AMG_LAST_DEGREE };
+    const double lower = 1.0 / (2 * D * D);
+
+    l->degree = D;
+    for (int i = 0; i < D; i++) {
+        const int k = i % 2 ? D - 1 - i / 2 : i / 2;
+
+        l->root[i] = l->upper * (0.5 * (1 + lower) + 0.5 * (1 - lower) *
+                     cos(acos(-1.0) * (2 * k + 1) / (2 * D)));
+    }
+}
+
+static void set_roots(amg_level *l, bool last)
+{
+    if (last) set_last_roots(l);
+    for (int i = 0; i < l->degree && l->nonsymmetric; i++)
+        l->root[i] = 0.75 * l->upper;
+    if (last || l->nonsymmetric) return;
+    for (int i = 0; i < l->degree; i++)
+        l->root[i] = l->upper * roots[l->degree][i];
+}
+
+void spsi_amg_set_roots(amg_level *l) { set_roots(l, false); }
+
+/* Returns whether level i is solved by the dense inverse. */
+static bool is_dense(const amg *m, int i)
+{
+    return i + 1 == m->levels && m->inverse;
+}
+
+/* ------------------------------------------------- operators in their types */
+
+/* Factors of a matrix of the hierarchy as the cycle applies it: row i is
+ * multiplied by the D^-1 of level `row`, column j divided by that of level
+ * `col`; NULL means 1. */
+typedef struct entry_factors {
+    const amg_level *row, *col;
+} entry_factors;
+
+static double inverse_of(const amg_level *l, int64_t i)
+{
+    return l && l->scale[i] > 0 ? l->scale[i] * l->scale[i] : 1;
+}
+
+static void scale_here(const sps_csr *T, entry_factors f, double *val)
+{
+    const double *from = T->val;
+
+    for (int64_t i = 0; i < T->nrow; i++) {
+        const double by = inverse_of(f.row, i);
+
+        for (int64_t p = T->rowptr[i]; p < T->rowptr[i + 1]; p++)
+            val[p] = by * from[p] / inverse_of(f.col, T->col[p]);
+    }
+}
+
+/* Sets values to zero that are below the range of single precision and far
+ * below the largest one: they are rounding errors.  (In device memory the
+ * conversion rounds them to zero.) */
+static void clear_tiny(double *val, int64_t count)
+{
+    double largest = 0;
+
+    for (int64_t p = 0; p < count; p++) largest = fmax(largest, fabs(val[p]));
+    largest = fmin(TINY, 1e-20 * largest);
+    for (int64_t p = 0; p < count; p++)
+        if (fabs(val[p]) < largest) val[p] = 0;
+}
+
+/* Returns the type of the values of T with factors: single precision only in
+ * device memory. */
+static sps_dtype type_of(const amg *m, const sps_csr *T)
+{
+    return m->floats && T->place != SPS_HOST ? SPS_F32 : SPS_F64;
+}
+
+static size_t bytes_of(const sps_csr *S)
+{
+    return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
+}
+
+/* Makes *S a matrix with the pattern of T; its values are in new memory, where T
+ * is, and not set yet. */
+static sps_status open_scaled(const amg *m, const sps_csr *T, sps_csr *S)
+{
+    sps_context *ctx = m->super.ctx;
+
+    *S = *T;
+    S->val = NULL;
+    S->struct_size = sizeof *S;
+    S->dtype = type_of(m, T);
+    S->props &= ~(unsigned)(SPS_SYMMETRIC | SPS_SPD);
+    return T->place == SPS_HOST ? spsi_new(ctx, bytes_of(S), &S->val)
+                                : ctx->backend->alloc(ctx, bytes_of(S),
+                                                      &S->val);
+}
+
+/* Computes the values of *S, those of T with these factors, in device
+ * memory. */
+static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
+                               sps_csr *S)
+{
+    sps_context *ctx = m->super.ctx;
+    double largest = 0;
+    sps_status st;
+
+    SPS_TRY(m->device->weigh(ctx, T, f.row ? f.row->inverse : NULL,
+                             f.col ? f.col->inverse : NULL, S->dtype, S->val,
+                             &largest));
+    SPS_TRY(spsi_operator_fits_single(ctx, largest));
+fail:
+    return st;
+}
+
+/* Sets *S to T with these factors: it shares the pattern of T, and its values
+ * are in new memory in the place of T. */
+static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
+                         sps_csr *S)
+{
+    sps_status st;
+
+    SPS_TRY(open_scaled(m, T, S));
+    if (T->place != SPS_HOST) return scaled_there(m, T, f, S);
+    scale_here(T, f, S->val);
+    if (m->floats) clear_tiny(S->val, T->nnz);
+fail:
+    return st;
+}
+
+static void drop_scaled(const amg *m, sps_csr *S)
+{
+    sps_context *ctx = m->super.ctx;
+
+    if (S->place == SPS_HOST) spsi_free(ctx, S->val);
+    else if (S->val)
+        ctx->backend->release(ctx, S->val, bytes_of(S));
+}
+
+/* Makes *op_p, the operator of S; an existing operator receives the values. */
+static sps_status set_values(const amg *m, const sps_csr *S,
+                             sps_operator **op_p)
+{
+    sps_status st = SPS_OK;
+
+    if (!*op_p)
+        SPS_TRY(spsi_operator_valued(m->super.ctx, S, m->super.width,
+                                     m->floats ? SPS_F32 : SPS_F64, op_p));
+    else if (m->floats)
+        SPS_TRY(spsi_operator_single_follow(S, *op_p));
+    else
+        SPS_TRY(sps_operator_set_values(*op_p, S->val, S->place));
+fail:
+    return st;
+}
+
+/* Makes *op_p, the operator of T, a matrix of the hierarchy, with these
+ * factors; an existing operator receives the values. */
+static sps_status set_operator(const amg *m, const sps_csr *T,
+                               entry_factors f, sps_operator **op_p)
+{
+    sps_csr S;
+    sps_status st;
+
+    SPS_TRY(scaled(m, T, f, &S));
+    SPS_TRY(set_values(m, &S, op_p));
+fail:
+    drop_scaled(m, &S);
+    return st;
+}
+
+/* Makes the operator of the finest matrix, which shares the caller's
+ * pattern. */
+static sps_status set_finest(amg *m, amg_level *l)
+{
+    sps_options o;
+    sps_csr S;
+    sps_status st;
+
+    if (!m->floats) return set_operator(m, l->A, (entry_factors){ l, NULL },
+                                        &l->own_op);
+    SPS_TRY(spsi_options_take(m->super.ctx, NULL, &o));
+    SPS_TRY(scaled(m, l->A, (entry_factors){ l, NULL }, &S));
+    SPS_TRY(spsi_operator_single_like(m->super.A, &S, &o, &l->own_op));
+fail:
+    drop_scaled(m, &S);
+    return st;
+}
+
+static sps_status new_block(const amg *m, int64_t n, sps_block **X_p)
+{
+    return spsi_block_create(m->super.ctx, n, m->super.width,
+                             m->floats ? SPS_F32 : SPS_F64, X_p);
+}
+
+/* Sets m->unit, the exponent to which columns are scaled; returns SPS_EUNFIT if
+ * the diagonal entries are too far apart. */
+static sps_status set_unit(amg *m)
+{
+    double most[2];
+    sps_status st;
+
+    SPS_TRY(spsi_amg_spread(m, m->level, most));
+    m->unit = most[0] > 0 ? ilogb(most[1] / most[0]) : 0;
+    if (most[0] * most[1] > sqrt(SPREAD)) st = SPS_EUNFIT;
+fail:
+    return st;
+}
+
+static sps_status set_matrix(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+
+    return i > 0 ? set_operator(m, l->A, (entry_factors){ l, NULL },
+                                &l->own_op)
+                 : set_finest(m, l);
+}
+
+static sps_status open_smoother(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+    sps_status st;
+
+    SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->inverse));
+    SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+    if (l->eliminates) {
+        SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->mask));
+        return spsi_amg_mask(m->super.ctx, l, l->mask);
+    }
+    SPS_TRY(set_matrix(m, i));
+    SPS_TRY(new_block(m, l->n, &l->t));
+    set_roots(l, i + 1 == m->levels);
+fail:
+    return st;
+}
+
+/* Makes the operator l->ahead, if the pattern of A P has all entries of P. */
+static sps_status set_ahead(const amg *m, amg_level *l)
+{
+    bool within;
+    sps_csr S;
+    sps_status st;
+
+    SPS_TRY(open_scaled(m, l->AP, &S));
+    SPS_TRY(spsi_amg_ahead(m, l, &S, &within));
+    if (!within) goto fail;
+    if (m->floats && S.place == SPS_HOST) clear_tiny(S.val, S.nnz);
+    SPS_TRY(set_values(m, &S, &l->ahead));
+fail:
+    drop_scaled(m, &S);
+    return st;
+}
+
+/* Sets the operators between level i and the next. */
+static sps_status set_transfers(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+    const entry_factors down = { is_dense(m, i + 1) ? NULL : l + 1, l };
+    sps_status st = SPS_OK;
+
+    if (l->AP) SPS_TRY(set_ahead(m, l));
+    if (!l->ahead)
+        SPS_TRY(set_operator(m, l->P, (entry_factors){ NULL, NULL },
+                             &l->prolong));
+    SPS_TRY(set_operator(m, l->R, down, &l->restrict_op));
+fail:
+    return st;
+}
+
+static sps_status open_level(amg *m, int i)
+{
+    amg_level *l = &m->level[i];
+    sps_status st = SPS_OK;
+
+    if (!is_dense(m, i)) SPS_TRY(open_smoother(m, i));
+    SPS_TRY(new_block(m, l->n, &l->r));
+    if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->x));
+    if (i > 0) SPS_TRY(set_transfers(m, i - 1));
+fail:
+    return st;
+}
+
+static sps_status set_inverse(amg *m)
+{
+    return m->inverse ? set_operator(m, m->inverse,
+                                     (entry_factors){ NULL, NULL },
+                                     &m->inverse_op)
+                      : SPS_OK;
+}
+
+static sps_status open_levels(amg *m)
+{
+    sps_status st = SPS_OK;
+
+    for (int i = 0; i < m->levels; i++) {
+        SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
+        SPS_TRY(open_level(m, i));
+    }
+    SPS_TRY(set_inverse(m));
+fail:
+    return st;
+}
+
+/* Makes the operators and blocks of all levels again, in double precision. */
+static sps_status open_in_doubles(amg *m)
+{
+    spsi_amg_close(m);
+    m->floats = false;
+    m->super.roundoff = 0;
+    m->super.gives_floats = false;
+    return open_levels(m);
+}
+
+/* Called after operators were made or changed, with status st: changes to
+ * double precision if single precision does not represent the values or would
+ * lose too much accuracy. */
+static sps_status settle_precision(amg *m, sps_status st)
+{
+    bool fits = false;
+
+    if (!m->floats) return st;
+    if (st == SPS_OK) SPS_TRY(spsi_amg_fits_floats(m, &fits));
+    if (st == SPS_EUNFIT) spsi_precond_note_double(&m->super);
+    if (st == SPS_EUNFIT || (st == SPS_OK && !fits)) st = open_in_doubles(m);
+fail:
+    return st;
+}
+
+sps_status spsi_amg_open(amg *m)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_reserve(m->super.ctx, m->super.n, m->super.width));
+    st = m->floats ? set_unit(m) : SPS_OK;
+    if (st == SPS_OK) st = open_levels(m);
+    st = settle_precision(m, st);
+    m->super.roundoff = m->floats ? 0.5 * FLT_EPSILON : 0;
+    m->super.gives_floats = m->floats;
+fail:
+    return st;
+}
+
+static sps_status refresh(amg *m)
+{
+    sps_status st = SPS_OK;
+
+    for (int i = 0; i < m->levels; i++) {
+        amg_level *l = &m->level[i];
+
+        if (!is_dense(m, i)) {
+            SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+            if (!l->eliminates) SPS_TRY(set_matrix(m, i));
+            set_roots(l, i + 1 == m->levels);
+        }
+        if (i > 0) SPS_TRY(set_transfers(m, i - 1));
+    }
+    SPS_TRY(set_inverse(m));
+fail:
+    return st;
+}
+
+sps_status spsi_amg_refresh(amg *m)
+{
+    sps_status st = m->floats ? set_unit(m) : SPS_OK;
+
+    if (st == SPS_OK) st = refresh(m);
+    return settle_precision(m, st);
+}
+
+void spsi_amg_close(amg *m)
+{
+    for (int i = 0; i < m->levels; i++) {
+        amg_level *l = &m->level[i];
+
+        sps_operator_destroy(&l->own_op);
+        sps_operator_destroy(&l->prolong);
+        sps_operator_destroy(&l->ahead);
+        sps_operator_destroy(&l->restrict_op);
+        sps_block_destroy(&l->inverse);
+        sps_block_destroy(&l->mask);
+        sps_block_destroy(&l->r);
+        sps_block_destroy(&l->x);
+        sps_block_destroy(&l->t);
+    }
+    sps_operator_destroy(&m->inverse_op);
+}
