@@ -92,12 +92,10 @@ static sps_status substitute(sps_linear *s)
                               SPS_PASSES_LINEAR, &s->M);
 }
 
-/* Creates A'.  With both products in one pass it only serves to verify, for
- * which any plan will do. */
+/* Creates A'.  With both products in one pass it only serves to verify. */
 static sps_status take_products(sps_linear *s)
 {
     const sps_operator *A = s->A;
-    sps_options opt = s->opt;
     sps_status st = SPS_OK;
 
     s->least.T = A;
@@ -107,8 +105,7 @@ static sps_status take_products(sps_linear *s)
         SPS_TRY(spsi_two_way_create(s->ctx, A->A, s->columns,
                                     &s->least.both));
     }
-    if (s->least.both) opt.kernel = "spmm.omp";
-    SPS_TRY(spsi_operator_transposed(A, &opt, s->columns, &s->made.own_T));
+    SPS_TRY(spsi_operator_transposed(A, &s->opt, s->columns, &s->made.own_T));
     s->least.T = s->made.own_T;
 fail:
     return st;
