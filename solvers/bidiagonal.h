@@ -21,8 +21,9 @@
  * With mu = nu / alpha the next U is S T - U for all columns alike, which the
  * product computes in place; to scale Z for that takes a pass over ncol rows
  * and saves three over nrow rows.  Where both products are made in one pass
- * (s->least.both), that pass applies the factors to T.  nu then changes by the factor beta / alpha
- * in each step, and U is scaled back to norm about 1 when nu is far from 1.
+ * (s->least.both), that pass applies the factors to T.  nu then changes by the
+ * factor beta / alpha in each step, and U is scaled back to norm about 1 when
+ * nu is far from 1.
  *
  * A column that the driver has found converged is frozen: its vectors become
  * zero.  Passes of a step over blocks with D = I and d = 0: U 3, Y 2 and Z 6;

@@ -75,7 +75,7 @@ ROWS(rows2, v2)
 ROWS(rows1, v1)
 
 #define COLUMNS(name, N, W)                                                    \
-    for (; j + N * W <= t->U->k; j += N * W)                                      \
+    for (; j + N * W <= t->U->k; j += N * W)                                   \
         name(t, i, a, slot, count, R, N, j, square)
 
 INLINE void some_rows(const sps_isa isa, const pass *t, int64_t i,

@@ -304,10 +304,10 @@ sps_status spsi_linear_apply_single(sps_linear *s, const sps_block *X,
 /* Y = A'X; the product is counted and timed. */
 sps_status spsi_linear_apply_transposed(sps_linear *s, const sps_block *X,
                                         sps_block *Y);
-/* normal.c, where s->least.both is there: brings R to the order of rows that
- * its passes need, with S = A'R; then R = A X diag(c) - R with its norms and S =
- * A'R; and Z = (S + damp V) diag(a) + Z diag(b) with its norms.  V and b may be
- * NULL.  X is a block of zeros after the first. */
+/* normal.c, where s->least.both is there.  enter: brings R to the order of rows
+ * of its passes, with its norms and S = A'R; X becomes zero.  there: R = A X
+ * diag(c) - R with its norms, and S = A'R.  back: Z = (S + damp V) diag(a) + Z
+ * diag(b) with its norms; V and b may be NULL. */
 sps_status spsi_least_enter(sps_linear *s, sps_block *X, double *norm);
 sps_status spsi_least_there(sps_linear *s, const double *c, const sps_block *X,
                             double *norm);

@@ -23,7 +23,7 @@ static bool same_columns(const sps_csr *A, int64_t i, int64_t j)
                    (size_t)count * sizeof *A->col);
 }
 
-/* ---------------------------------------------------------- order of the rows */
+/* ------------------------------------------------------- order of the rows */
 
 static int32_t hash(const sps_csr *A, int64_t i)
 {
@@ -79,7 +79,7 @@ fail:
     return st;
 }
 
-/* --------------------------------------------------------- groups and pieces */
+/* -------------------------------------------------------- groups and pieces */
 
 /* Returns the number of groups, and stores where they begin if w->row is
  * there. */
@@ -201,7 +201,7 @@ fail:
     return st;
 }
 
-/* -------------------------------------------------------------------- handle */
+/* ------------------------------------------------------------------- handle */
 
 sps_status spsi_two_way_create(sps_context *ctx, const sps_csr *A, int k,
                                sps_two_way **w_p)
@@ -262,7 +262,7 @@ void spsi_two_way_destroy(sps_two_way **w_p)
     *w_p = NULL;
 }
 
-/* -------------------------------------------------------------------- passes */
+/* ------------------------------------------------------------------- passes */
 
 /* norm = the norms of the columns of X from their squares, which are computed
  * again if one of them may have left the range of doubles. */
