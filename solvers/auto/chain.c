@@ -297,14 +297,28 @@ static sps_status reuse_last_good(sps_chain *l)
 
 /* ---------------------------------------------------------------- monitor */
 
-/* Predicts the iterations of the whole step from its convergence so far:
- * iteration * log(first / rtol) / log(first / best). */
+/* Returns the iterations in which a residual falls from `from` to rtol, if it
+ * has fallen to `to` in `count` of them. */
+static double extrapolate(const sps_chain *l, double from, double to, int count)
+{
+    const double gain = log(from / to);
+
+    return gain > 0 ? count * log(from / fmax(l->opt.rtol, DBL_MIN)) / gain
+                    : INFINITY;
+}
+
+/* Predicts the iterations of the whole step from its convergence so far: since
+ * its start, or, if that is sooner, since the largest residual, if that was in
+ * the first half.  Where entries differ by many orders of magnitude, residuals
+ * grow at the first iterations and may fall fast after them. */
 static double predicted(const sps_chain *l, int iteration)
 {
-    const double gain = log(l->pace.first / l->pace.best);
-    const double want = log(l->pace.first / fmax(l->opt.rtol, DBL_MIN));
+    const sps_chain_pace *p = &l->pace;
+    const double all = extrapolate(l, p->first, p->best, iteration);
 
-    return gain > 0 ? iteration * want / gain : INFINITY;
+    if (2 * p->since > iteration) return all;
+    return fmin(all, p->since + extrapolate(l, p->peak, p->now,
+                                            iteration - p->since));
 }
 
 /* A step that has used up its share of the time continues if it is predicted to
@@ -324,8 +338,14 @@ static bool too_slow(sps_chain *l, const sps_progress *p)
     const int degree = l->now->M ? l->now->M->products + 1 : 1;
     const int every = step->grace < 10 ? step->grace : 10;
 
-    if (p->iteration == 0) pace->first = pace->best = p->worst;
+    if (p->iteration == 0)
+        pace->first = pace->best = pace->peak = p->worst;
     if (p->worst < pace->best) pace->best = p->worst;
+    if (p->iteration == 0 || p->worst > pace->peak) {
+        pace->peak = p->worst;
+        pace->since = p->iteration;
+    }
+    pace->now = p->worst;
     if (!pace->may_abandon || !step->patience || p->iteration < 1) return false;
     if (pace->allowed > 0 &&
         spsi_agreed_now(l->ctx) - pace->begun > pace->allowed)

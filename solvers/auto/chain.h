@@ -75,6 +75,9 @@ typedef struct sps_chain_pace {
                                  it may use (0: no limit) */
     double first, best;       /* its largest relative residual at its start, and
                                  the smallest value that it has reached */
+    double now, peak;         /* its present value, and the largest one, of
+                                 iteration `since` */
+    int since;
     bool may_abandon;         /* whether the step is abandoned if it is slow */
     bool slow;                /* it was abandoned as too slow */
 } sps_chain_pace;

@@ -11,6 +11,7 @@
  *                                 iterations with ilu0
  *   On the host, first (add_early), each if predicted to be fastest:
  *     direct, dense               tiny or nearly full A (chain_factors.c)
+ *     bicgstab, jacobi            A not symmetric, most rows strongly dominant
  *     bicgstab, ilu0              A not symmetric: a few iterations
  *     direct, ilut                complete factors (chain_factors.c)
  *     gmres, ilut 1e-6, fill 50   A not symmetric, short rows
@@ -91,8 +92,11 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
  * GPU. */
 #define DOMINATED 0.9
 /* Constants of add_early and add_short. */
-enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, QUICK = 30, FEW_ROWS = 6000,
-       SHORT_ROWS = 20000, SHORT = 8 };
+enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, LONG_TRIAL = 6, QUICK = 30,
+       FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8, VERY_QUICK = 10 };
+/* Smallest fraction of strongly dominant rows with which jacobi is tried before
+ * ilu0 on the host. */
+#define MOSTLY_STRONG 0.75
 /* Iterations with ilu0 whose time the factors in place of long chains may take:
  * of networks with large differences of conductance ilu0 takes 200. */
 enum { UNTIL = 100 };
@@ -281,16 +285,18 @@ static bool deep(const sps_chain *l, const sps_chain_traits *o)
     return o->deep > 0 && l->opt.norm != SPS_NORM_START;
 }
 
-/* Returns whether TRIAL iterations of bicgstab with ilu0 (60 passes over blocks
- * and 8 over A each) are short relative to the analysis for factors; with many
- * columns they are not. */
-static bool trial_is_short(const sps_chain *l)
+/* Returns how many iterations of bicgstab with ilu0 (60 passes over blocks and
+ * 8 over A each) are tried: as many as take no longer than the analysis for
+ * factors, which is a fifth to a third of all their time; 0 if TRIAL take more
+ * than half of it, as with many columns. */
+static int trial(const sps_chain *l)
 {
     const double block = 8.0 * (double)l->A->n * l->k;
     const double A = 12.0 * (double)l->A->A->nnz;
+    const double count = spsi_direct_analysis_seconds(l->A) *
+                         SPS_CHAIN_HOST_RATE / (60 * block + 8 * A);
 
-    return TRIAL * (60 * block + 8 * A) / SPS_CHAIN_HOST_RATE <=
-           0.5 * spsi_direct_analysis_seconds(l->A);
+    return count < 2 * TRIAL ? 0 : (int)fmin(count, LONG_TRIAL);
 }
 
 /* Adds a step with ilut and almost no dropping, if rows are short. */
@@ -316,9 +322,12 @@ static void add_complete(sps_chain *l)
 
 /* Adds the steps that are tried first.  Measured on 71 nonsymmetric systems of
  * many kinds with 30 to 36 000 rows: ilu0 is fastest where bicgstab needs fewer
- * than QUICK iterations, 0.15 to 0.7 of the time of factors, and TRIAL
- * iterations show whether it will.  Complete factors of few or very short rows
- * take no longer than that trial.  Elsewhere ilut takes 0.3 to 1 of that time
+ * than QUICK iterations, 0.15 to 0.7 of the time of factors, and TRIAL to
+ * LONG_TRIAL iterations show whether it will: where values differ by many
+ * orders of magnitude (reservoirs, plasticity) residuals grow a thousandfold
+ * first, and converge within 10 iterations.  Where jacobi needs fewer than
+ * VERY_QUICK iterations, these take half of the set-up of ilu0.  Complete
+ * factors of few or very short rows take no longer than that trial.  Elsewhere ilut takes 0.3 to 1 of that time
  * where rows are short and few (networks, stochastic processes), since factors
  * have an overhead for each row and front; where factors are refused, ilut is
  * better than many iterations with ilu0 (memplus: 0.05 of the time).  Circuits
@@ -336,8 +345,11 @@ static void add_early(sps_chain *l, const sps_chain_traits *o)
         add(l, (sps_step){ "gmres", "dense", 0, 0, 10, 40, 0.5, 0, true });
     if (hubs) add_short(l, o, 0, few);
     if (brief) add_complete(l);
-    if (quick(l, o) && o->zero == 0 && trial_is_short(l))
-        add(l, (sps_step){ "bicgstab", "ilu0", 0, 0, TRIAL, QUICK, 0.1, 0,
+    if (quick(l, o) && o->zero == 0 && o->strong >= MOSTLY_STRONG)
+        add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, TRIAL, VERY_QUICK, 0.1,
+                           0, false });
+    if (quick(l, o) && o->zero == 0 && trial(l) > 0)
+        add(l, (sps_step){ "bicgstab", "ilu0", 0, 0, trial(l), QUICK, 0.1, 0,
                            false });
     if (!brief) add_complete(l);
     if (!hubs) add_short(l, o, 0, few);
