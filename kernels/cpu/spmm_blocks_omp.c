@@ -43,7 +43,8 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
 }
 
 /* Computes block row i and N W columns of Y from column j on, in N SIMD vectors
- * of type V with W columns each.  B and N are constants after inlining. */
+ * of type V with W columns each.  B and N are constants after inlining.  The
+ * columns of X for the next call are prefetched. */
 #define BLOCK_ROWS(name, V)                                                    \
     INLINE void name(const task *t, int64_t i, const int B, const int N,       \
                      int j)                                                    \
@@ -51,6 +52,7 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
         enum { W = sizeof(V) / sizeof(double) };                               \
         const sps_node_blocks *n = t->n;                                       \
         const int64_t ldx = t->p.ldx, left = n->nrow - i * B;                  \
+        const bool ahead = N * W >= 8 && j + 2 * N * W <= t->p.k;              \
         double room[64];                                                       \
         V sum[8][8];                                                           \
                                                                                \
@@ -62,10 +64,14 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
             const double *x = (const double *)t->p.x + column * ldx + j;       \
             const double *a = block_at(n, s, B * B, room);                     \
                                                                                \
-            for (int c = 0; c < B && c < some; c++, a += B, x += ldx)          \
+            for (int c = 0; c < B && c < some; c++, a += B, x += ldx) {        \
+                if (ahead)                                                     \
+                    for (int v = 0; v < N * W; v += 8)                         \
+                        __builtin_prefetch(x + N * W + v);                     \
                 UNROLL for (int r = 0; r < B; r++)                             \
                     UNROLL for (int v = 0; v < N; v++)                         \
                         sum[r][v] += a[r] * *(const V *)(x + v * W);           \
+            }                                                                  \
         }                                                                      \
         STORE_SUMS(V, &t->p, i * B, left < B ? (int)left : B, B, N, j);        \
     }
@@ -124,11 +130,15 @@ INLINE void block_row(const sps_isa isa, const task *t, int64_t i, const int B)
         COLUMNS(rows8, 1, 8);
     }
     if (isa == SPS_ISA_AVX2) {
-        if (B <= 2) COLUMNS(rows4, 4, 4);
+        if (B <= 3) COLUMNS(rows4, 4, 4);
         if (B <= 6) COLUMNS(rows4, 2, 4);
     }
+    if (isa == SPS_ISA_PLAIN) {
+        if (B <= 3) COLUMNS(rows2, 4, 2);
+        if (B <= 6) COLUMNS(rows2, 2, 2);
+        COLUMNS(rows2, 1, 2);
+    }
     if (isa != SPS_ISA_PLAIN) COLUMNS(rows4, 1, 4);
-    else COLUMNS(rows2, 1, 2);
     COLUMNS(rows1, 1, 1);
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* spmm_omp.c - the fast Y = alpha A X + beta Y on the CPU.
  *
- * A row of Y is computed in registers, up to 64 columns at once (16 if there
- * are few registers), and each entry of A is loaded once for them.  Even and
- * odd entries of a row are summed separately and then added, at every width k,
- * so that a column of Y has the same bits whatever the other columns are.  Rows
- * are divided into pieces with about equal numbers of nonzeros; each row is
- * processed by one thread.
+ * A row of Y is computed in registers, up to 64 columns at once (32 or 16 if
+ * there are few registers), and each entry of A is loaded once for them.  Even
+ * and odd entries of a row are summed separately and then added, at every width
+ * k, so that a column of Y has the same bits whatever the other columns are.
+ * Rows are divided into pieces with about equal numbers of nonzeros; each row
+ * is processed by one thread.
  *
- * Bytes: A once for each 64 columns, X again whenever the caches have evicted
- * it, Y once. */
+ * Bytes: A once, X again whenever the caches have evicted it, Y once.
+ */
 #include "cpu/host_product.h"
 
 typedef struct omp_plan {
@@ -91,6 +91,49 @@ ROWS(singles4, f4, float)
 ROWS(singles2, f2, float)
 ROWS(singles1, f1, float)
 
+/* Computes all rows of the task and as many whole groups of 8 vectors V as
+ * there are, row by row, so that rows of X are read from one end to the other.
+ * There are registers for 8 sums: even entries are summed first, then odd
+ * ones.  Returns the number of columns. */
+#define WIDE(name, V)                                                          \
+    INLINE void name##_half(const task *t, int64_t p, int64_t stop,            \
+                            const bool f32, const double *x, double *part)     \
+    {                                                                          \
+        enum { W = sizeof(V) / sizeof(double) };                               \
+        V sum[8] = {0};                                                        \
+                                                                               \
+        for (; p < stop; p += 2) {                                             \
+            const double *xp = x + t->A->col[p] * t->p.ldx;                    \
+            const double a = load(t->A->val, f32, p);                          \
+                                                                               \
+            UNROLL for (int v = 0; v < 8; v++)                                 \
+                sum[v] += a * *(const V *)(xp + v * W);                        \
+        }                                                                      \
+        UNROLL for (int v = 0; v < 8; v++) *(V *)(part + v * W) = sum[v];      \
+    }                                                                          \
+    INLINE int name(const task *t, const bool f32)                             \
+    {                                                                          \
+        enum { W = sizeof(V) / sizeof(double), ALL = 8 * W };                  \
+        const int k = t->p.k / ALL * ALL;                                      \
+                                                                               \
+        for (int64_t i = t->first; i < t->last; i++)                           \
+            for (int j = 0; j < k; j += ALL) {                                 \
+                const int64_t p = t->A->rowptr[i], stop = t->A->rowptr[i + 1]; \
+                const double *x = (const double *)t->p.x + j;                  \
+                double even[ALL], odd[ALL];                                    \
+                                                                               \
+                name##_half(t, p, stop, f32, x, even);                         \
+                name##_half(t, p + 1, stop, f32, x, odd);                      \
+                UNROLL for (int v = 0; v < ALL; v += W)                        \
+                    STORE(V, double, &t->p, i, j + v,                          \
+                          *(V *)(even + v) + *(V *)(odd + v));                 \
+            }                                                                  \
+        return k;                                                              \
+    }
+
+WIDE(wide4, v4)
+WIDE(wide2, v2)
+
 #define COLUMNS(name, N, W, f32)                                               \
     for (; j + N * W <= t->p.k; j += N * W) name(t, N, f32, j)
 
@@ -106,9 +149,11 @@ INLINE void columns(const sps_isa isa, const task *t, const bool f32)
         COLUMNS(rows8, 2, 8, f32);
         COLUMNS(rows8, 1, 8, f32);
     } else if (isa == SPS_ISA_AVX2) {
+        j = wide4(t, f32);
         COLUMNS(rows4, 4, 4, f32);
         COLUMNS(rows4, 2, 4, f32);
     } else {
+        j = wide2(t, f32);
         COLUMNS(rows2, 4, 2, f32);
     }
     if (isa != SPS_ISA_PLAIN) COLUMNS(rows4, 1, 4, f32);
@@ -149,12 +194,12 @@ INLINE void all_rows_of(const sps_isa isa, const task *t)
 CLONED_BY_ISA(static, all_rows, (const task *t), (t))
 
 /* Wide blocks need several passes over A.  This function processes ranges of
- * rows whose entries stay in the L2 cache, so that A is read from memory
- * once. */
+ * rows whose entries, and mostly their rows of X, stay in the L2 cache, so that
+ * they are read from memory once. */
 static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {
-    const int64_t limit = p->k > 32 ? 16384 : INT64_MAX;
+    const int64_t limit = p->k > 32 ? 1024 : INT64_MAX;
     const sps_csr_local *A = format;
 
     while (first < last) {

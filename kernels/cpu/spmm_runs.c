@@ -81,6 +81,14 @@ RUN_ROWS(rows1, v1)
     for (; j + N * W <= t->p.k; j += N * W)                                    \
         for (int r = 0; r < SPS_RUN; r += R) name(t, s, r, R, N, f32, j)
 
+/* Computes slice s row by row, as many whole groups of 8 vectors as there are,
+ * so that rows of X are read from one end to the other.  (A part of each row at
+ * a time took up to four times as long: processors did not prefetch X.) */
+#define WIDE(name, W)                                                          \
+    for (int r = 0; r < SPS_RUN; r++)                                          \
+        for (j = 0; j + 8 * W <= t->p.k; j += 8 * W)                           \
+            name(t, s, r, 1, 8, f32, j)
+
 /* Computes all columns of slice s, with as many sums at once as there are
  * registers. */
 INLINE void slice(const sps_isa isa, const task *t, int64_t s, const bool f32)
@@ -93,9 +101,11 @@ INLINE void slice(const sps_isa isa, const task *t, int64_t s, const bool f32)
         COLUMNS(rows8, 8, 2, 8);
         COLUMNS(rows8, 8, 1, 8);
     } else if (isa == SPS_ISA_AVX2) {
+        WIDE(rows4, 4);
         COLUMNS(rows4, 2, 4, 4);
         COLUMNS(rows4, 4, 2, 4);
     } else {
+        WIDE(rows2, 2);
         COLUMNS(rows2, 2, 4, 2);
         COLUMNS(rows2, 4, 2, 2);
     }
@@ -130,6 +140,8 @@ static void add_rest(const task *t, int64_t s, const bool f32,
     spsi_cpu_product_rows(&t->p, s * SPS_RUN, SPS_RUN, 0, 1, part);
 }
 
+enum { AHEAD = 24 };       /* runs by which values are prefetched */
+
 /* Computes slice s for a single right-hand side; x and y have no gaps.  V is a
  * vector of W doubles, F of W floats.  (Vectors wider than registers would be
  * kept in memory.) */
@@ -143,7 +155,9 @@ static void add_rest(const task *t, int64_t s, const bool f32,
         const double *x = t->p.x;                                              \
         V sum[SPS_RUN / W] = {0};                                              \
                                                                                \
-        for (int64_t q = f->run[s]; q < run; q++)                              \
+        for (int64_t q = f->run[s]; q < run; q++) {                            \
+            __builtin_prefetch((const char *)f->val +                          \
+                               (q + AHEAD) * SPS_RUN * (f32 ? 4 : 8));         \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++) {                     \
                 const V xh = *(const V *)(x + f->base[q] + h * W);             \
                 const int64_t at = q * SPS_RUN + h * W;                        \
@@ -154,6 +168,7 @@ static void add_rest(const task *t, int64_t s, const bool f32,
                 else                                                           \
                     sum[h] += *(const V *)((const double *)f->val + at) * xh;  \
             }                                                                  \
+        }                                                                      \
         if (f->rest[s] == f->rest[s + 1] && is_plain(&t->p))                   \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++)                       \
                 *(V *)((double *)t->p.y + i + h * W) = t->p.alpha * sum[h];    \
