@@ -378,6 +378,10 @@ typedef struct sps_read_options {
      *  NULL. */
     void (*progress)(uint64_t done, uint64_t total, void *data);
     void *progress_data;
+    const char *partition; /**< how several processes divide the rows: "nnz"
+                                (or NULL), about equal numbers of rows and
+                                entries together, or "rows", about equal
+                                numbers of rows; EINVAL for others */
 } sps_read_options;
 
 /** What the reader found. */
@@ -910,6 +914,13 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
  *  kernels (for sampled products after the first one) to text, truncated to
  *  size - 1 characters.  Returns the length of the whole text. */
 size_t sps_operator_describe(const sps_operator *op, char *text, size_t size);
+/** Writes what a product exchanges between processes, for each column of a
+ *  block: *rows is the number of rows that all of them receive, *most that of
+ *  the process that receives most, and *neighbours the largest number of
+ *  processes with which one exchanges messages; each may be NULL.  All are 0
+ *  for a single process and for callbacks. */
+void sps_operator_halo(const sps_operator *op, int64_t *rows, int64_t *most,
+                       int *neighbours);
 /** Returns the name of the kernel used for blocks; static. */
 const char *sps_operator_kernel(const sps_operator *op);
 void sps_operator_destroy(sps_operator **op_p);

@@ -141,8 +141,9 @@ sps_status spsi_mtx_rows(spsi_mtx *m, int64_t low, int64_t high,
 int64_t spsi_mtx_summed(const spsi_mtx *m, int64_t kept, int64_t diagonal);
 struct spsi_share;
 /* mtx_ranks.c: for several processes, collective.  Each reads a part of the
- * file, and gets the rows that it wants (own_rows.h).  *done is false, on all processes, if the file must be read as a whole
- * by each: it is of another kind or shape, or something is wrong with it. */
+ * file, and gets the rows that it wants (own_rows.h).  *done is false, on all
+ * processes, if the file must be read as a whole by each: it is of another kind
+ * or shape, or something is wrong with it. */
 sps_status spsi_mtx_read_ranks(sps_context *ctx, const char *path,
                                const sps_read_options *ro, sps_read_info *info,
                                const struct spsi_share *wanted, sps_csr **A_p,

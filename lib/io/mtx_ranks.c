@@ -134,7 +134,7 @@ static sps_status read_part(ranks *k, const char *path,
     SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->first));
     SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->send_at));
     SPS_TRY(SPS_NEW(k->ctx, k->size + 1, &k->receive_at));
-    if (k->wanted.whole == 0) SPS_TRY(count(k));
+    if (k->wanted.whole == 0 && !k->wanted.even) SPS_TRY(count(k));
 fail:
     return st;
 }

@@ -159,9 +159,9 @@ fail:
 }
 
 /* Divides the rows of the file, of which csr A has `scale` for each, by their
- * entries. */
-static sps_status cut_by_entries(sps_context *ctx, const sps_csr *A,
-                                 int64_t scale, int64_t *first)
+ * entries, or evenly. */
+static sps_status cut_whole(sps_context *ctx, const sps_csr *A, int64_t scale,
+                            bool even, int64_t *first)
 {
     spsi_own o = spsi_own_of(A->nrow / scale, spsi_comm_size(ctx));
     double *entries = NULL;
@@ -169,7 +169,7 @@ static sps_status cut_by_entries(sps_context *ctx, const sps_csr *A,
 
     o.ordered = spsi_comm_ordered(ctx);
     SPS_TRY(SPS_NEW(ctx, o.buckets, &entries));
-    for (int64_t b = 0; b < o.buckets; b++)
+    for (int64_t b = 0; !even && b < o.buckets; b++)
         entries[b] = (double)(A->rowptr[scale * spsi_own_row(&o, b + 1)] -
                               A->rowptr[scale * spsi_own_row(&o, b)]) /
                      (double)(scale * scale);
@@ -206,7 +206,8 @@ sps_status spsi_own_rows(sps_context *ctx, const char *name, const sps_csr *A,
     SPS_TRY(compare(ctx, name, A));
     SPS_TRY(SPS_NEW(ctx, size + 1, &first));
     SPS_TRY(wanted->whole > 0 ? spsi_own_given(ctx, wanted, first)
-                              : cut_by_entries(ctx, A, scale, first));
+                              : cut_whole(ctx, A, scale, wanted->even,
+                                         first));
     SPS_TRY(copy_rows(ctx, A, scale * first[rank], scale * first[rank + 1],
                       own_p));
 fail:

@@ -2,10 +2,11 @@
 /* own_rows.h - which rows of a matrix in a file each of several processes owns,
  * and the csr of them.
  *
- * Rows are consecutive, in shares of about equal entries + rows.  Entries are
- * counted in buckets of rows: of one row each, or, where there are many rows,
- * of 3 * 2^s.  Shares begin at buckets, and, where there are enough rows, at
- * multiples of 6, so that nodes of 2, 3 and 6 unknowns are not divided. */
+ * Rows are consecutive, in shares of about equal entries + rows, or of equal
+ * rows: entries then count as 0.  Entries are counted in buckets of rows: of
+ * one row each, or, where there are many rows, of 3 * 2^s.  Shares begin at
+ * buckets, and, where there are enough rows, at multiples of 6, so that nodes
+ * of 2, 3 and 6 unknowns are not divided. */
 #ifndef SPS_OWN_ROWS_H
 #define SPS_OWN_ROWS_H
 
@@ -22,9 +23,11 @@ typedef struct spsi_own {
 } spsi_own;
 
 /* Rows first .. first+rows-1 of a file that must have `whole`, which the caller
- * wants for this process; whole is 0 if the library chooses them. */
+ * wants for this process; whole is 0 if the library chooses them: of about
+ * equal rows + entries, or `even`, of about equal rows. */
 typedef struct spsi_share {
     int64_t first, rows, whole;
+    bool even;
 } spsi_share;
 
 spsi_own spsi_own_of(int64_t n, int size);

@@ -264,15 +264,35 @@ fail:
     return st;
 }
 
+/* share->even = whether the options say so. */
+static sps_status choose_share(sps_context *ctx, const sps_read_options *ro,
+                               spsi_share *share)
+{
+    sps_read_options o = { .struct_size = sizeof o };
+    sps_status st;
+
+    SPS_TRY(SPS_ABI_CHECK(ctx, sps_read_options, ro));
+    if (ro) spsi_abi_copy(ro, &o);
+    share->even = o.partition && !strcmp(o.partition, "rows");
+    SPS_REQUIRE(ctx, !o.partition || share->even ||
+                !strcmp(o.partition, "nnz"), SPS_EINVAL, "sps_csr_read: "
+                "partition is \"%.40s\"; it must be \"nnz\" or \"rows\"",
+                o.partition);
+fail:
+    return st;
+}
+
 sps_status sps_csr_read(sps_context *ctx, const char *path,
                         const sps_read_options *ro, sps_read_info *info,
                         sps_csr **A_p)
 {
+    spsi_share share = { 0, 0, 0, false };
     sps_status st;
 
     SPS_REQUIRE(ctx, ctx && path && A_p, SPS_EINVAL,
                 "sps_csr_read: path and result must not be NULL");
-    st = read_csr(ctx, path, ro, info, &(spsi_share){ 0, 0, 0 }, A_p);
+    SPS_TRY(choose_share(ctx, ro, &share));
+    st = read_csr(ctx, path, ro, info, &share, A_p);
 fail:
     return st;
 }
@@ -289,8 +309,8 @@ sps_status sps_csr_read_rows(sps_context *ctx, const char *path,
     SPS_TRY(check_rows(ctx, "sps_csr_read_rows", first, rows, whole));
     SPS_REQUIRE(ctx, spsi_comm_size(ctx) > 1 || rows == whole, SPS_EINVAL,
                 "sps_csr_read_rows: one process reads all rows");
-    st = read_csr(ctx, path, ro, info, &(spsi_share){ first, rows, whole },
-                  A_p);
+    st = read_csr(ctx, path, ro, info,
+                  &(spsi_share){ first, rows, whole, false }, A_p);
 fail:
     return st;
 }

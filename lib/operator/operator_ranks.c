@@ -294,6 +294,40 @@ fail:
     return st;
 }
 
+/* Finds out what all processes receive in a product. */
+static sps_status sum_halos(sps_context *ctx, sps_ranks *r)
+{
+    const int size = spsi_comm_size(ctx);
+    double *all = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)size, &all));
+    SPS_TRY(spsi_comm_gather(ctx, (double)r->halo->ghosts, all));
+    SPS_TRY(spsi_comm_gather(ctx, r->halo->neighbours, all + size));
+    for (int p = 0; p < size; p++) {
+        const int64_t rows = (int64_t)all[p];
+        const int neighbours = (int)all[size + p];
+
+        r->received.rows += rows;
+        if (r->received.most < rows) r->received.most = rows;
+        if (r->received.neighbours < neighbours)
+            r->received.neighbours = neighbours;
+    }
+fail:
+    spsi_free(ctx, all);
+    return st;
+}
+
+void sps_operator_halo(const sps_operator *op, int64_t *rows, int64_t *most,
+                       int *neighbours)
+{
+    const bool many = op && op->ranks;
+
+    if (rows) *rows = many ? op->ranks->received.rows : 0;
+    if (most) *most = many ? op->ranks->received.most : 0;
+    if (neighbours) *neighbours = many ? op->ranks->received.neighbours : 0;
+}
+
 static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
                               const sps_options *opt, sps_operator **op_p)
 {
@@ -317,6 +351,7 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     SPS_TRY(find_ghosts(ctx, A, &ghost, &ghosts));
     SPS_TRY(spsi_halo_create(ctx, A->first, A->nrow, A->whole, ghost, ghosts,
                              &r->halo));
+    SPS_TRY(sum_halos(ctx, r));
     SPS_TRY(split(ctx, r));
     SPS_TRY(make_plans(ctx, r, width, &o));
     spsi_free(ctx, ghost);

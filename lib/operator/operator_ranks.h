@@ -40,6 +40,10 @@ struct sps_ranks {
     sps_block *result[4];     /* products of boundary rows; several for
                                  epilogues and for products in twice the
                                  working precision */
+    struct sps_ranks_halo {   /* sps_operator_halo */
+        int64_t rows, most;
+        int neighbours;
+    } received;
 };
 
 /* sps_operator_csr for the own rows of a distributed matrix; collective.  A

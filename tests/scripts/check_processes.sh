@@ -107,7 +107,17 @@ shares_rows() {
         for (i = 1; i <= n; i++) print i, i, i == 51 ? 200 : 4
         for (i = 1; i <= n; i++) if (i != 51) print 51, i, -1
     }' >"$tmp/heavy.mtx"
-    expect 0 3 -A "$tmp/heavy.mtx" $quick -solver gmres -precond none
+    expect 0 3 -A "$tmp/heavy.mtx" $quick -solver gmres -precond none \
+        -json "$tmp/r.json"
+    # The process of row 51 has 50 others, and needs the other 50.
+    grep -q '  halo        50 rows, 49.5 % of all, .* at most 50 ' \
+        "$tmp/out" && grep -q '"halo_rows": 50,' "$tmp/r.json" ||
+        { fail "$name: another halo:"; cat "$tmp/out"; }
+    # Rows 34 to 67 are one process's.
+    expect 0 3 -A "$tmp/heavy.mtx" $quick -solver gmres -precond none \
+        -partition rows
+    grep -q '  halo        67 rows' "$tmp/out" ||
+        { fail "$name: -partition rows, another halo:"; cat "$tmp/out"; }
 }
 
 # The eigenvalues of A, and of A x = lambda M x with M = A, which are 1.

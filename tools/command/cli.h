@@ -42,7 +42,8 @@ typedef struct cli_values {
         const char *A, *B, *x0, *out, *convert, *rigid_body, *coords;
         const char *nullspace_basis, *mass, *constraints;
     } file;                      /* file names, NULL if not given */
-    const char *device, *mpi, *config, *json, *monitor, *plot, *help;
+    const char *device, *mpi, *partition, *config;
+    const char *json, *monitor, *plot, *help;
     int eigs, nrhs, threads;
     uint64_t seed, max_bytes, max_device_bytes;
     struct {

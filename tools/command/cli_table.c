@@ -105,6 +105,11 @@ static const cli_option own[] = {
                 "on the host or with -device cuda on the GPUs: each has a part "
                 "of the rows, process 0 reports and writes), or none: each "
                 "process is a separate run"),
+    ROW("partition", partition, CHOICE, .arg = "HOW", .standard = "nnz",
+        .choices = "nnz rows", .section = MACHINE,
+        .help = "how several processes divide the rows: nnz (about equal "
+                "numbers of rows and entries together), or rows (of rows); the "
+                "report tells what a product then exchanges"),
     ROW("across_ranks", across_ranks, FLAG, .section = MACHINE,
         .help = "on the host: the same iterations and bits of X for any number "
                 "of processes, one included, with preconditioner none, jacobi "

@@ -13,6 +13,7 @@ void job_read_options(job *j, sps_read_options *ro)
     ro->lenient = j->opt.read.lenient;
     ro->strict = j->opt.read.strict;
     ro->allow_nonfinite = j->opt.read.allow_nonfinite;
+    ro->partition = j->opt.partition;
     ro->max_bytes = j->opt.max_bytes;
     ro->progress = progress_reading;
     ro->progress_data = &j->progress;

@@ -208,6 +208,15 @@ static void problem(writer *w, const job *j)
     fputs(j->system.complex ? "true" : "false", w->f);
 }
 
+static void halo(writer *w, const job *j)
+{
+    int64_t rows, most;
+
+    sps_operator_halo(j->op, &rows, &most, NULL);
+    maybe(w, "halo_rows", j->op != NULL, (double)rows, "no kernel was chosen");
+    maybe(w, "halo_most", j->op != NULL, (double)most, "no kernel was chosen");
+}
+
 static void machine(writer *w, const job *j)
 {
     text(w, "device", j->ctx ? j->info.device : NULL, "no context was made");
@@ -218,6 +227,7 @@ static void machine(writer *w, const job *j)
     maybe(w, "threads", j->ctx != NULL, j->info.threads,
           "no context was made");
     whole(w, "processes", j->many.size > 1 ? j->many.size : 1);
+    halo(w, j);
 }
 
 static void outcome(writer *w, const job *j)

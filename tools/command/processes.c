@@ -2,9 +2,9 @@
 /* processes.c - a run by several processes, as mpirun starts them.
  *
  * The library divides the rows of A when it reads them, and reads those rows of
- * M and of blocks.  All processes perform the same steps and agree after each whether one
- * has failed.  Each writes its part of X; only process 0 writes all else: the
- * reports, and the errors of all processes. */
+ * M and of blocks.  All processes perform the same steps and agree after each
+ * whether one has failed.  Each writes its part of X; only process 0 writes all
+ * else: the reports, and the errors of all processes. */
 #include "tools/command/job.h"
 #include "tools/launch/launcher.h"
 

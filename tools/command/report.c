@@ -131,6 +131,19 @@ static void notes(const job *j, FILE *f)
         wrapped(f, "note", note);
 }
 
+static void halo(const job *j, FILE *f)
+{
+    int64_t rows, most;
+    int neighbours;
+
+    sps_operator_halo(j->op, &rows, &most, &neighbours);
+    label(f, "halo");
+    fprintf(f, "%lld rows, %.3g %% of all, are sent for a product; at most "
+            "%lld to one process, by %d others\n", (long long)rows,
+            100 * (double)rows / (double)j->system.n, (long long)most,
+            neighbours);
+}
+
 static void method(const job *j, FILE *f)
 {
     if (j->ctx) {
@@ -140,6 +153,7 @@ static void method(const job *j, FILE *f)
     if (j->many.size > 1) {
         label(f, "processes");
         fprintf(f, "%d, each with rows of its own\n", j->many.size);
+        if (j->op) halo(j, f);
     }
     if (!j->done.solved && j->op) {
         label(f, "kernel");

@@ -81,6 +81,9 @@ _spsolve()
     -mpi)
         COMPREPLY=($(compgen -W 'auto none' -- "$cur"))
         return ;;
+    -partition)
+        COMPREPLY=($(compgen -W 'nnz rows' -- "$cur"))
+        return ;;
     -seed) COMPREPLY=(); return ;;
     -kernel)
         COMPREPLY=($(compgen -W "auto measure $("$1" -list 2>/dev/null |
@@ -146,6 +149,7 @@ _spsolve()
         max-device-bytes
         threads
         mpi
+        partition
         across-ranks
         seed
         kernel

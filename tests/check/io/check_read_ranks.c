@@ -18,6 +18,7 @@ typedef struct work {
     fail_alloc *memory;         /* of rank 1, or NULL */
     long allowed;
     bool cancelled;             /* on rank 1 */
+    const char *partition;
     const int64_t *chosen;      /* first row of each rank, and the number of
                                    all; NULL: the library chooses them */
     int64_t whole;
@@ -64,12 +65,14 @@ static void keep(const sps_csr *A, found *f)
 }
 
 static void read_file(sps_context *ctx, const char *path, int flags,
-                      const int64_t *rows, int64_t whole, found *f)
+                      const char *partition, const int64_t *rows,
+                      int64_t whole, found *f)
 {
     const sps_read_options ro = { .struct_size = sizeof ro,
                                   .strict = flags & STRICT,
                                   .lenient = flags & LENIENT,
-                                  .max_bytes = flags & SMALL ? 4000 : 0 };
+                                  .max_bytes = flags & SMALL ? 4000 : 0,
+                                  .partition = partition };
     sps_csr *A = NULL;
     const char *note;
 
@@ -96,7 +99,7 @@ static void read_rank(crew_member *m)
     if (odd && w->cancelled) sps_cancel(m->ctx, true);
     if (odd && w->memory) fail_alloc_allow(w->memory, w->allowed);
     read_file(m->ctx, odd && w->other ? w->other : w->path, w->flags,
-              w->chosen ? w->chosen + m->rank : NULL, w->whole,
+              w->partition, w->chosen ? w->chosen + m->rank : NULL, w->whole,
               &of_rank[m->rank]);
 }
 
@@ -113,7 +116,7 @@ static void read_alone(const char *path, int flags, found *f)
     sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     forget(f);
-    read_file(ctx, path, flags, NULL, 0, f);
+    read_file(ctx, path, flags, NULL, NULL, 0, f);
     fixture_close(&ctx);
 }
 
@@ -496,6 +499,39 @@ START_TEST(chosen_rows_are_those_of_one_process)
 }
 END_TEST
 
+/* The last row has as many entries as all others. */
+START_TEST(even_shares_have_equal_rows)
+{
+    char *text = malloc((size_t)2 * N * 32 + 100), *at = text;
+    size_t size;
+    const char *path[2];
+    unsigned char *packed;
+
+    at += sprintf(at, BANNER "coordinate real general\n%d %d %d\n", N, N,
+                  2 * N);
+    for (int i = 1; i <= N; i++)
+        at += sprintf(at, "%d %d 2.5\n%d %d 1\n", i, i, N, i);
+    size = strlen(text);
+    packed = files_pack(text, &size);
+    path[0] = files_text("even.mtx", text);
+    path[1] = files_bytes("even.mtx.gz", packed, size);
+    for (int i = 0; i < 4; i++) {
+        work w = { .path = path[i % 2], .partition = i < 2 ? "rows" : "nnz" };
+
+        read_by(5, &w);
+        for (int r = 0; r < 5; r++) {
+            ck_assert_msg(!of_rank[r].st, "%s", of_rank[r].error);
+            ck_assert_msg((llabs(of_rank[r].nrow - N / 5) <= 6) == (i < 2),
+                          "%s: rank %d has %d rows", w.partition, r,
+                          (int)of_rank[r].nrow);
+        }
+    }
+    free(packed);
+    free(text);
+    files_clean();
+}
+END_TEST
+
 static void assert_refused(const work *w, sps_status st, const char *words)
 {
     work copy = *w;
@@ -519,6 +555,9 @@ START_TEST(rows_that_do_not_fit_are_refused)
     w.chosen = odd;
     w.whole = N;
     assert_refused(&w, SPS_EINVAL, "do not follow each other");
+    w.chosen = NULL;
+    w.partition = "columns";
+    assert_refused(&w, SPS_EINVAL, "partition is \"columns\"");
     free(text);
     files_clean();
 }
@@ -616,6 +655,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(triangles_in_two_parts_are_refused),
     RUNNER_TEST(across_ranks_shares_begin_at_chunks),
     RUNNER_TEST(chosen_rows_are_those_of_one_process),
+    RUNNER_TEST(even_shares_have_equal_rows),
     RUNNER_TEST(rows_that_do_not_fit_are_refused),
     RUNNER_TEST(packed_files_are_read_whole),
     RUNNER_TEST(another_file_on_one_process_is_noticed),
