@@ -48,8 +48,10 @@ def product_of(A: Any, name: str) -> Product:
         return A
     if hasattr(A, "__matmul__"):
         return lambda X: A @ X
+    factors = ("; its solve() makes one: LinearOperator(A.shape, M.solve)"
+               if name == "M" and hasattr(A, "solve") else "")
     raise TypeError(f"{name} is a {type(A).__name__}; a sparse matrix, a "
-                    "LinearOperator or a function is expected")
+                    f"LinearOperator or a function is expected{factors}")
 
 
 def by_columns(product: Product) -> Product:
@@ -136,7 +138,13 @@ def user_operator(context: Context, A: Any, n: int, props: int) -> Any:
 def adjoint_of(A: Any) -> Optional[Product]:
     """The adjoint of A as a function of m x k arrays, or None."""
     if hasattr(A, "rmatmat"):
-        return A.rmatmat
+        def adjoint(X: Any) -> Any:
+            try:
+                return A.rmatmat(X)
+            except TypeError:           # SciPy's, where rmatvec is missing
+                A.rmatvec(X[:, 0])      # whose own error says so
+                raise
+        return adjoint
     if hasattr(A, "rmatvec"):
         return by_columns(A.rmatvec)
     return None

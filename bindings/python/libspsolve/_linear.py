@@ -101,6 +101,8 @@ class Solver(System):
             callback = Recorder(callback, self._history)
         self._display = Display(callback) if progress else None
         try:
+            if _like is not None:
+                self._check_rows(_like, "B")
             with self._interruptible(), context:
                 if self._matrix is None and not self._props:
                     options.setdefault("solver", "gmres")
@@ -139,10 +141,7 @@ class Solver(System):
         """value as doubles with as many rows as A has along the axis, in the
         real form if A is complex."""
         a = dense(value, name)
-        if a.shape[0] != self.shape[axis]:
-            raise ShapeError(f"{name} has {a.shape[0]} rows, A has "
-                             f"{self.shape[axis]}"
-                             f"{' columns' if axis else ''}")
+        self._check_rows(a, name, axis)
         package = package_of(a)
         if self.dtype is COMPLEX:
             return columns(interleave(package.to_host(a)
@@ -152,6 +151,12 @@ class Solver(System):
                             f"{name}.real and {name}.imag, as columns of one "
                             "block")
         return columns(a)
+
+    def _check_rows(self, a: Any, name: str, axis: int = 0) -> None:
+        if a.shape[0] != self.shape[axis]:
+            raise ShapeError(f"{name} has {a.shape[0]} rows, A has "
+                             f"{self.shape[axis]}"
+                             f"{' columns' if axis else ''}")
 
     def _check_out(self, out: Any, B: Any, shape: Any) -> None:
         """out is what `taken` makes of the caller's."""

@@ -121,6 +121,13 @@ class _Result:
         return ax
 
     _what = "columns"
+    _pair = "X", "info"        # what SciPy's functions return
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, name) for name in self._pair)
+
+    def __getitem__(self, i: int) -> Any:
+        return getattr(self, self._pair[i])
 
     def __repr__(self) -> str:
         return (f"<{type(self).__name__}: {int(np.sum(self.converged))} of "
@@ -176,9 +183,6 @@ class LinearResult(_Result):
             return 0
         return self.iterations or -1
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.X, self.info))
-
 
 @dataclass(repr=False)
 class EigenResult(_Result):
@@ -197,9 +201,7 @@ class EigenResult(_Result):
     orthogonality: float = 0.0
     missed: int = -1           #: option verify_count: eigenvalues missed
     _what = "pairs"
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.w, self.V))
+    _pair = "w", "V"
 
     def take(self, order: List[int]) -> None:
         """The pairs in another order."""

@@ -164,3 +164,8 @@ def test_lobpcg_returns_the_history_where_it_is_wanted(line, rng):
     assert history[-1].max() < 1e-4 * history[0].max()
     with pytest.raises(TypeError, match="retLambdaHistory"):
         libspsolve.lobpcg(line, np.ones((60, 1)), retLambdaHistory=True)
+
+
+def test_pairs_are_indexed_as_those_of_scipy(poisson):
+    r = eigsh(poisson, 2)
+    assert r[0] is r.w and r[1] is r.V and len(tuple(r)) == 2

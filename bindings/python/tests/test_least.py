@@ -63,6 +63,14 @@ def test_operators_bring_their_adjoint(method, rng):
         np.testing.assert_allclose(r.X, wanted.X, atol=1e-8)
     with pytest.raises(TypeError, match="adjoint"):
         method(lambda x: x, B, n=60)
+    with pytest.raises(NotImplementedError, match="rmatvec"):
+        method(LinearOperator(A.shape, matvec=A.dot, dtype=float), B)
+
+
+@BOTH
+def test_results_are_indexed_as_those_of_scipy(method, rng):
+    r = method(tall(rng), np.ones(60))
+    assert r[0] is r.X and r[1] == r[-1] == r.info == 0
 
 
 @BOTH

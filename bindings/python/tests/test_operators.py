@@ -65,6 +65,8 @@ def test_M_approximates_the_inverse(convection, rng, kind):
 def test_M_of_scipy_and_by_name(convection, rng):
     b = rng.standard_normal(400)
     ilu = spilu(convection.tocsc())
+    with pytest.raises(TypeError, match=r"LinearOperator\(A.shape, M.solve"):
+        solve(convection, np.ones(400), M=ilu)
     M = LinearOperator(convection.shape, ilu.solve)
     assert solve(convection, b, M=M, solver="bicgstab").all_converged
     assert solve(convection, b, M="ilu0", solver="gmres").precond == "ilu0"

@@ -321,3 +321,8 @@ def test_residuals_are_those_of_the_returned_X(poisson, rng):
     assert np.all(r.backward_errors <= r.residuals)
     assert r.applies_A > 0 and r.seconds["solve"] > 0
     assert "0 of 4 columns" in repr(r) and "of cg with" in repr(r)
+
+
+def test_a_row_for_a_column_is_refused_with_its_rows(poisson):
+    with pytest.raises(ValueError, match="B has 1 rows, A has 400"):
+        solve(poisson, np.ones((1, 400)))
