@@ -21,17 +21,24 @@ static bool ends(const char *path, size_t length, const char *suffix)
     return length > n && memcmp(path + length - n, suffix, n) == 0;
 }
 
-/* Returns EINVAL for names of compressed files that can be read but not
- * written. */
+/* Returns EINVAL for names of files that can be read but not written. */
 static sps_status check_name(sps_context *ctx, const char *path)
 {
     static const char *const others[] = { ".xz", ".zst", ".bz2" };
+    static const char *const kinds[] = {
+        ".mat", ".hb", ".rb", ".rsa", ".rua", ".csv"
+    };
+    const size_t length = strlen(path);
     sps_status st = SPS_OK;
 
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        SPS_REQUIRE(ctx, !ends(path, strlen(path), others[i]), SPS_EINVAL,
+        SPS_REQUIRE(ctx, !ends(path, length, others[i]), SPS_EINVAL,
                     "%s: files are written plain or, with .gz at the end of "
                     "the name, compressed by gzip, not as %s", path, others[i]);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        SPS_REQUIRE(ctx, !ends(path, length, kinds[i]), SPS_EINVAL,
+                    "%s: files are not written as %s, but as .mtx, .npy, .npz "
+                    "or .petsc", path, kinds[i]);
 fail:
     return st;
 }

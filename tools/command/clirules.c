@@ -101,13 +101,21 @@ static int outputs_apart(const cli_values *v, char *error, size_t size)
     return 0;
 }
 
-/* Rejects names that ask for a compression other than gzip, before the work
- * instead of after it. */
-static int gzip_only(const char *path, const char *option, char *error,
-                     size_t size)
+/* Rejects names that ask for a kind that the library does not write, or for a
+ * compression other than gzip, before the work instead of after it. */
+static int writable(const char *path, const char *option, char *error,
+                    size_t size)
 {
+    static const char *const kinds[] = {
+        ".mat", ".hb", ".rb", ".rsa", ".rua", ".csv"
+    };
     const char *dot = path ? strrchr(path, '.') : NULL;
 
+    for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
+        if (same(dot, kinds[i]))
+            return cli_fail(error, size, "%s %s: files are not written as %s, "
+                            "but as .mtx, .npy, .npz or .petsc", option, path,
+                            dot);
     if (!dot || (!same(dot, ".xz") && !same(dot, ".zst") && !same(dot, ".bz2")))
         return 0;
     return cli_fail(error, size, "%s %s: files are written plain or, with .gz "
@@ -205,7 +213,7 @@ static int convert_alone(cli_values *v, char *error, size_t size)
                             cli_dashed(others[i], dashed, sizeof dashed));
     if (v->file.B && v->laplacian)
         return cli_fail(error, size, "-laplacian needs a matrix (-A)");
-    if (gzip_only(v->file.convert, "-convert", error, size) ||
+    if (writable(v->file.convert, "-convert", error, size) ||
         outputs_apart(v, error, size))
         return EXIT_USAGE;
     v->on.place = SPS_HOST;
@@ -234,7 +242,7 @@ int cli_rules(cli_values *v, char *error, size_t size)
         return cli_fail(error, size, "-rtol or -atol must be above 0");
     if (one_stream(v, CLI_INPUT, "input", error, size) ||
         one_stream(v, CLI_OUTPUT, "output", error, size) ||
-        gzip_only(v->file.out, "-o", error, size) ||
+        writable(v->file.out, "-o", error, size) ||
         outputs_apart(v, error, size) || problems_apart(v, error, size))
         return EXIT_USAGE;
     return cli_device(v, error, size);

@@ -126,6 +126,7 @@ static sps_status read_data(npz *z, const spsi_npy *a)
     sps_status st;
 
     if (z->data) return again(z);
+    SPS_TRY(spsi_npy_real(m, a));
     SPS_REQUIRE(z->f->ctx, strchr("fiub", a->type.kind), SPS_EPARSE,
                 "%s: an array of text, where numbers are expected", m->name);
     SPS_TRY(spsi_bytes_room(m, a->type, a->count, sizeof *z->data, "the array",

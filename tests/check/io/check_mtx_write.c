@@ -128,6 +128,9 @@ START_TEST(failed_writing_is_told_and_leaves_nothing)
     ck_assert_int_eq(sps_csr_write(ctx, files_path("a.npz.xz"), A, false),
                      SPS_EINVAL);
     ck_assert(strstr(sps_context_error(ctx), "compressed by gzip, not as .xz"));
+    ck_assert_int_eq(sps_csr_write(ctx, files_path("a.mat"), A, false),
+                     SPS_EINVAL);
+    ck_assert(strstr(sps_context_error(ctx), "not written as .mat"));
     if (access("/dev/full", W_OK) == 0) {
         ck_assert_int_eq(sps_csr_write(ctx, "/dev/full", A, false), SPS_EIO);
         ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "/dev/full"));
