@@ -117,6 +117,33 @@ typedef enum sps_coarse_array {
     SPS_COARSE_AGGREGATE      /* int32_t, one for each node; -1 if in none */
 } sps_coarse_array;
 
+/* Operations of cycles, on matrices and blocks of any level. */
+typedef struct sps_coarse_cycle {
+    /* val[p] = r_i a_ij / c_j for the entries of A in doubles; r and c are n x
+     * 1, and NULL stands for ones.  dtype is the type of val; if it is SPS_F32
+     * the values are rounded to floats, and *largest is the largest magnitude
+     * before rounding, or NaN if there is one. */
+    sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
+                        const sps_block *c, sps_dtype dtype, void *val,
+                        double *largest);
+    /* val = the values of P - f diag(d) AP, on the pattern of AP, in doubles or
+     * rounded to floats, with *largest as from `weigh`.  P and AP are in
+     * doubles, d is n x 1.  *within: whether AP has all entries of P; otherwise
+     * the values are meaningless. */
+    sps_status (*ahead)(sps_context *ctx, const sps_csr *P, const sps_csr *AP,
+                        double f, const sps_block *d, sps_dtype dtype,
+                        void *val, double *largest, bool *within);
+    /* u_ij = d_i c_j r_ij for R in doubles and U in floats; c is in host
+     * memory. */
+    sps_status (*enter)(const sps_block *d, const double *c,
+                        const sps_block *R, sps_block *U);
+    /* R -= Q a for blocks in doubles, the squared norms of the columns of R in
+     * S, and U as by `enter` from the new R, in one pass, if *served. */
+    sps_status (*subtract)(const sps_block *Q, const sps_small *a, sps_block *R,
+                           sps_small *S, const sps_block *d, const double *c,
+                           sps_block *U, bool *served);
+} sps_coarse_cycle;
+
 /* The stages in the order of their use; amg.h states what each computes. */
 typedef struct sps_coarsening {
     /* Called before and after a sequence of stages and products, between which
@@ -183,29 +210,6 @@ typedef struct sps_coarsening {
     /* most[0] is the largest scale, most[1] the largest inverse of a scale that
      * is not 0. */
     sps_status (*spread)(const sps_coarse *l, double most[2]);
-    /* val[p] = r_i a_ij / c_j for the entries of A in doubles; r and c are n x
-     * 1, and NULL stands for ones.  dtype is the type of val; if it is SPS_F32
-     * the values are rounded to floats, and *largest is the largest magnitude
-     * before rounding, or NaN if there is one. */
-    sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
-                        const sps_block *c, sps_dtype dtype, void *val,
-                        double *largest);
-    /* val = the values of P - f diag(d) AP, on the pattern of AP, in doubles or
-     * rounded to floats, with *largest as from `weigh`.  P and AP are in
-     * doubles, d is n x 1.  *within: whether AP has all entries of P; otherwise
-     * the values are meaningless. */
-    sps_status (*ahead)(sps_context *ctx, const sps_csr *P, const sps_csr *AP,
-                        double f, const sps_block *d, sps_dtype dtype,
-                        void *val, double *largest, bool *within);
-    /* u_ij = d_i c_j r_ij for R in doubles and U in floats; c is in host
-     * memory. */
-    sps_status (*enter)(const sps_block *d, const double *c,
-                        const sps_block *R, sps_block *U);
-    /* R -= Q a for blocks in doubles, the squared norms of the columns of R in
-     * S, and U as by `enter` from the new R, in one pass, if *served. */
-    sps_status (*subtract)(const sps_block *Q, const sps_small *a, sps_block *R,
-                           sps_small *S, const sps_block *d, const double *c,
-                           sps_block *U, bool *served);
     /* Computes the inverse of a small level (solvers/amg/coarsest.c) as a csr
      * of all entries; if *Z_p exists it gets new values.  If not *regular, they
      * are meaningless. */
@@ -213,6 +217,7 @@ typedef struct sps_coarsening {
     /* Copies an array of the level to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);
     void (*close)(sps_coarse **l_p);
+    sps_coarse_cycle cycle;
 } sps_coarsening;
 
 /* Returns the stages of the context's backend, or NULL if those of the host are

@@ -40,14 +40,15 @@ static bool ahead_row(const sps_csr *P, const sps_csr *AP, int64_t i, double by,
 sps_status spsi_amg_ahead(const amg *m, const amg_level *l, sps_csr *S,
                           bool *within)
 {
-    const double f = 1 / l->root[0];
+    const double f = 1 / l->smoother.root[0];
     double largest = 0;
     sps_status st = SPS_OK;
 
     *within = true;
     if (S->place != SPS_HOST) {
-        SPS_TRY(m->device->ahead(m->super.ctx, l->P, l->AP, f, l->inverse,
-                                 S->dtype, S->val, &largest, within));
+        SPS_TRY(m->device->cycle.ahead(m->super.ctx, l->P, l->AP, f,
+                                       l->parts.inverse, S->dtype, S->val,
+                                       &largest, within));
         return S->dtype == SPS_F32 && *within
             ? spsi_operator_fits_single(m->super.ctx, largest) : SPS_OK;
     }

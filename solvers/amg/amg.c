@@ -190,8 +190,9 @@ static void note(const amg *m)
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
               "entries of the matrix, %s of degree %d%s%s%s", m->levels,
               m->levels == 1 ? "" : "s", rows, complexity(m), smoother(m),
-              finest_smoothed(m)->degree, removes ? ", nodes of one or two "
-              "neighbours eliminated" : "", rough ? ", prolongators not smoothed" : "",
+              finest_smoothed(m)->smoother.degree, removes ? ", nodes of one "
+              "or two neighbours eliminated" : "",
+              rough ? ", prolongators not smoothed" : "",
               stalls ? "; the last one has too few strong couplings for "
                        "another" : "");
 }
@@ -213,8 +214,8 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
         if (l->eliminates)
             snprintf(how, sizeof how, "nodes eliminated");
         else if (!dense)
-            snprintf(how, sizeof how, "degree %d to %.3f%s", l->degree,
-                     l->upper, i + 1 < m->levels && !l->smoothed
+            snprintf(how, sizeof how, "degree %d to %.3f%s", l->smoother.degree,
+                     l->smoother.upper, i + 1 < m->levels && !l->smoothed
                                    ? ", prolongator not smoothed" : "");
         length += (size_t)snprintf(
             length < size ? text + length : NULL,
@@ -267,7 +268,7 @@ static sps_status set_up(amg *m, const sps_options *opt)
     SPS_TRY(spsi_amg_levels(m, false));
     SPS_TRY(spsi_amg_coarsest(m));
     M->products = m->levels == 1          ? 0
-                : m->level[0].eliminates ? 1 : 2 * m->level[0].degree;
+                : m->level[0].eliminates ? 1 : 2 * m->level[0].smoother.degree;
     note(m);
     SPS_TRY(spsi_amg_open(m));
     SPS_TRY(spsi_amg_test(m));

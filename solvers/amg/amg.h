@@ -63,6 +63,30 @@ typedef struct amg_graph {
                                  (strength.c) */
 } amg_graph;
 
+/* The polynomial of the smoother (cycle.c). */
+typedef struct amg_smoother {
+    double upper;             /* upper bound of the largest eigenvalue of
+                                 D^-1 A */
+    int degree;
+    double root[AMG_LAST_DEGREE];
+} amg_smoother;
+
+/* Operators and blocks of the cycle on a level (cycle_parts.c). */
+typedef struct amg_parts {
+    sps_operator *own_op;     /* D^-1 A */
+    sps_operator *prolong;    /* P, or NULL if there is `ahead` */
+    sps_operator *ahead;      /* P - D^-1 A P / root[0]: prolongation together
+                                 with the first step behind it */
+    sps_operator *restrict_op;   /* D_c^-1 P'D with the D_c of the next level,
+                                    or P'D if the next level has a dense
+                                    inverse */
+    sps_block *inverse;       /* n x 1: D^-1, or NULL with a dense inverse */
+    sps_block *mask;          /* n x 1, on a level that eliminates nodes: 1 for
+                                 these, 0 for others */
+    sps_block *r, *x, *t;     /* n x width; r is D^-1 times the residual.  In
+                                 double precision the finest level has no x */
+} amg_parts;
+
 typedef struct amg_level {
     sps_coarse *part;         /* the level where its matrix is stored, or NULL
                                  if that is the host.  If not NULL, the arrays
@@ -83,10 +107,7 @@ typedef struct amg_level {
     double *near;             /* n x q, row-major: near-null vectors, which A
                                  maps to small ones */
     double rho;               /* estimate of the largest eigenvalue of D^-1 A */
-    double upper;             /* upper bound of this eigenvalue, for the
-                                 smoother */
-    int degree;               /* degree of the smoother */
-    double root[AMG_LAST_DEGREE];
+    amg_smoother smoother;
     /* On the coarsest level the following are not used. */
     amg_graph strong;
     int32_t *aggregate;       /* aggregate of each node, or -1 */
@@ -102,19 +123,7 @@ typedef struct amg_level {
                                  an aggregate */
     sps_csr *P, *R;           /* P and P' */
     sps_csr *AP;              /* A P, or NULL if the cycle does not use it */
-    /* Operators and blocks of the cycle: */
-    sps_operator *own_op;     /* D^-1 A */
-    sps_operator *prolong;    /* P, or NULL if there is `ahead` */
-    sps_operator *ahead;      /* P - D^-1 A P / root[0]: prolongation together
-                                 with the first step behind it */
-    sps_operator *restrict_op;   /* D_c^-1 P'D with the D_c of the next level,
-                                    or P'D if the next level has a dense
-                                    inverse */
-    sps_block *inverse;       /* n x 1: D^-1, or NULL with a dense inverse */
-    sps_block *mask;          /* n x 1, on a level that eliminates nodes: 1 for
-                                 these, 0 for others */
-    sps_block *r, *x, *t;     /* n x width; r is D^-1 times the residual.  In
-                                 double precision the finest level has no x */
+    amg_parts parts;          /* operators and blocks of the cycle */
 } amg_level;
 
 /* The results of `tentative` for a level, on the host unless the level has a

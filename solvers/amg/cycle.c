@@ -65,12 +65,12 @@ static sps_status relax(const amg_level *l, const sps_block *U, int from,
 {
     sps_status st = SPS_OK;
 
-    for (int i = from; i < l->degree; i++) {
-        const double f = 1 / l->root[i];
+    for (int i = from; i < l->smoother.degree; i++) {
+        const double f = 1 / l->smoother.root[i];
         sps_block *now = *now_p;
 
         SPS_TRY(spsi_operator_apply_fused(
-            l->own_op, false, -f, now, 0.0, *next_p,
+            l->parts.own_op, false, -f, now, 0.0, *next_p,
             &(sps_epilogue){ .W = U, .gamma = f, .delta = 1 }, NULL));
         *now_p = *next_p;
         *next_p = now;
@@ -83,11 +83,14 @@ fail:
 static sps_status begin(const amg_level *l, const sps_block *U,
                         sps_block **now_p, sps_block **next_p)
 {
-    const double f = 1 / l->root[0], g = l->degree > 1 ? 1 / l->root[1] : 0;
+    const int degree = l->smoother.degree;
+    const double *root = l->smoother.root;
+    const double f = 1 / root[0], g = degree > 1 ? 1 / root[1] : 0;
     sps_status st;
 
-    if (l->degree == 1) return spsi_axpby(f, U, 0.0, *now_p);
-    SPS_TRY(spsi_operator_apply_fused(l->own_op, false, -f * g, U, 0.0, *now_p,
+    if (degree == 1) return spsi_axpby(f, U, 0.0, *now_p);
+    SPS_TRY(spsi_operator_apply_fused(l->parts.own_op, false, -f * g, U, 0.0,
+                                      *now_p,
                                       &(sps_epilogue){ .delta = f + g }, NULL));
     SPS_TRY(relax(l, U, 2, now_p, next_p));
 fail:
@@ -97,8 +100,9 @@ fail:
 static sps_status solve_last(const amg *m, const amg_level *l,
                              const sps_block *U, sps_block *Z)
 {
-    const bool swaps = l->degree > 2 && l->degree % 2;
-    sps_block *now = swaps ? l->t : Z, *next = swaps ? Z : l->t;
+    const int degree = l->smoother.degree;
+    const bool swaps = degree > 2 && degree % 2;
+    sps_block *t = l->parts.t, *now = swaps ? t : Z, *next = swaps ? Z : t;
 
     if (m->inverse_op)
         return sps_operator_apply(m->inverse_op, 1.0, U, 0.0, Z);
@@ -108,21 +112,22 @@ static sps_status solve_last(const amg *m, const amg_level *l,
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z);
 
-/* X += P M_c P'R for U = D^-1 R, where M_c are the levels below; with l->ahead
+/* X += P M_c P'R for U = D^-1 R, where M_c are the levels below; with `ahead`
  * and R the residual of X, also the first step behind that. */
 static sps_status correct(const amg *m, int level, const sps_block *U,
                           sps_block *X)
 {
-    const amg_level *l = &m->level[level], *below = l + 1;
+    const amg_level *l = &m->level[level];
+    const amg_parts *own = &l->parts, *below = &(l + 1)->parts;
     sps_status st;
 
-    SPS_TRY(sps_operator_apply(l->restrict_op, 1.0, U, 0.0, below->r));
+    SPS_TRY(sps_operator_apply(own->restrict_op, 1.0, U, 0.0, below->r));
     SPS_TRY(cycle(m, level + 1, below->r, below->x));
-    if (!l->ahead)
-        return sps_operator_apply(l->prolong, 1.0, below->x, 1.0, X);
+    if (!own->ahead)
+        return sps_operator_apply(own->prolong, 1.0, below->x, 1.0, X);
     SPS_TRY(spsi_operator_apply_fused(
-        l->ahead, false, 1.0, below->x, 1.0, X,
-        &(sps_epilogue){ .W = U, .gamma = 1 / l->root[0] }, NULL));
+        own->ahead, false, 1.0, below->x, 1.0, X,
+        &(sps_epilogue){ .W = U, .gamma = 1 / l->smoother.root[0] }, NULL));
 fail:
     return st;
 }
@@ -133,7 +138,7 @@ static sps_status reduce(const amg *m, int level, const sps_block *U,
 {
     sps_status st;
 
-    SPS_TRY(spsi_scale_rows(m->level[level].mask, U, Z));
+    SPS_TRY(spsi_scale_rows(m->level[level].parts.mask, U, Z));
     SPS_TRY(correct(m, level, U, Z));
 fail:
     return st;
@@ -141,25 +146,25 @@ fail:
 
 /* Z = M R on this level and those below; U = D^-1 R, or R if the level is
  * solved by the dense inverse.  The iterates alternate between Z and t: 2 d - 2
- * steps that start in Z end in Z; with d = 1 one step from t.  With l->ahead
+ * steps that start in Z end in Z; with d = 1 one step from t.  With `ahead`
  * there is one step less. */
 static sps_status cycle(const amg *m, int level, const sps_block *U,
                         sps_block *Z)
 {
     const amg_level *l = &m->level[level];
-    const bool starts_in_Z = (l->degree > 1) == !l->ahead;
-    sps_block *now = starts_in_Z ? Z : l->t;
-    sps_block *next = starts_in_Z ? l->t : Z;
+    const bool starts_in_Z = (l->smoother.degree > 1) == !l->parts.ahead;
+    sps_block *now = starts_in_Z ? Z : l->parts.t;
+    sps_block *next = starts_in_Z ? l->parts.t : Z;
     sps_status st;
 
     if (level + 1 == m->levels) return solve_last(m, l, U, Z);
     if (l->eliminates) return reduce(m, level, U, Z);
     SPS_TRY(begin(l, U, &now, &next));
     SPS_TRY(spsi_operator_apply_fused(
-        l->own_op, false, -1.0, now, 0.0, next,
+        l->parts.own_op, false, -1.0, now, 0.0, next,
         &(sps_epilogue){ .W = U, .gamma = 1 }, NULL));
     SPS_TRY(correct(m, level, next, now));
-    SPS_TRY(relax(l, U, l->ahead ? 1 : 0, &now, &next));
+    SPS_TRY(relax(l, U, l->parts.ahead ? 1 : 0, &now, &next));
 fail:
     return st;
 }
@@ -202,10 +207,11 @@ fail:
 static sps_status enter(const amg *m, const double *c, const sps_block *R,
                         sps_block *U)
 {
-    const sps_block *D = m->level[0].inverse;
+    const sps_block *D = m->level[0].parts.inverse;
     sps_status st;
 
-    if (D && m->device && m->floats) return m->device->enter(D, c, R, U);
+    if (D && m->device && m->floats)
+        return m->device->cycle.enter(D, c, R, U);
     SPS_TRY(spsi_axpby_cols(c, R, NULL, U));
     if (D) SPS_TRY(spsi_scale_rows(D, U, U));
 fail:
@@ -218,12 +224,12 @@ static sps_status apply_floats(const amg *m, const sps_block *R, sps_block *Z)
     double in[SPS_BLOCK_MAX], out[SPS_BLOCK_MAX];
     sps_status st;
 
-    if (m->super.follows) return cycle(m, 0, l->r, Z);
+    if (m->super.follows) return cycle(m, 0, l->parts.r, Z);
     SPS_TRY(factors(m, R, in, out));
-    SPS_TRY(enter(m, in, R, l->r));
-    if (Z->dtype == SPS_F32) return cycle(m, 0, l->r, Z);
-    SPS_TRY(cycle(m, 0, l->r, l->x));
-    SPS_TRY(spsi_axpby_cols(out, l->x, NULL, Z));
+    SPS_TRY(enter(m, in, R, l->parts.r));
+    if (Z->dtype == SPS_F32) return cycle(m, 0, l->parts.r, Z);
+    SPS_TRY(cycle(m, 0, l->parts.r, l->parts.x));
+    SPS_TRY(spsi_axpby_cols(out, l->parts.x, NULL, Z));
 fail:
     return st;
 }
@@ -233,9 +239,9 @@ static sps_status apply_doubles(const amg *m, const sps_block *R, sps_block *Z)
     const amg_level *l = m->level;
     sps_status st;
 
-    if (!l->inverse) return cycle(m, 0, R, Z);
-    SPS_TRY(spsi_scale_rows(l->inverse, R, l->r));
-    SPS_TRY(cycle(m, 0, l->r, Z));
+    if (!l->parts.inverse) return cycle(m, 0, R, Z);
+    SPS_TRY(spsi_scale_rows(l->parts.inverse, R, l->parts.r));
+    SPS_TRY(cycle(m, 0, l->parts.r, Z));
 fail:
     return st;
 }
@@ -256,9 +262,9 @@ sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
     const int64_t ld = distance(m, R, Z);
 
     for (int i = 0; i < m->levels; i++) {
-        shape_as(m->level[i].t, R->k, ld);
-        shape_as(m->level[i].r, R->k, ld);
-        shape_as(m->level[i].x, R->k, ld);
+        shape_as(m->level[i].parts.t, R->k, ld);
+        shape_as(m->level[i].parts.r, R->k, ld);
+        shape_as(m->level[i].parts.x, R->k, ld);
     }
     return m->floats ? apply_floats(m, R, Z) : apply_doubles(m, R, Z);
 }
@@ -274,12 +280,13 @@ sps_status spsi_amg_subtract(const amg *m, const sps_block *Q,
     sps_status st = SPS_OK;
 
     *served = false;
-    if (!m->device || !m->floats || !l->inverse || !m->super.norms ||
+    if (!m->device || !m->floats || !l->parts.inverse || !m->super.norms ||
         m->super.n == 0)
         return SPS_OK;
-    shape_as(l->r, R->k, spsi_block_ld(R->k));
+    shape_as(l->parts.r, R->k, spsi_block_ld(R->k));
     SPS_TRY(factors(m, R, in, out));
-    SPS_TRY(m->device->subtract(Q, a, R, norm2, l->inverse, in, l->r, served));
+    SPS_TRY(m->device->cycle.subtract(Q, a, R, norm2, l->parts.inverse, in,
+                                      l->parts.r, served));
 fail:
     return st;
 }

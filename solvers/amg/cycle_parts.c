@@ -27,28 +27,30 @@ static const double roots[AMG_DEGREE + 1][AMG_DEGREE] = {
 /* Sets the roots of the polynomial on a coarsest level without a dense inverse:
  * the largest and the smallest in turn, so that intermediate results stay
  * small. */
-static void set_last_roots(amg_level *l)
+static void set_last_roots(amg_smoother *s)
 {
     enum { D = AMG_LAST_DEGREE };
     const double lower = 1.0 / (2 * D * D);
 
-    l->degree = D;
+    s->degree = D;
     for (int i = 0; i < D; i++) {
         const int k = i % 2 ? D - 1 - i / 2 : i / 2;
 
-        l->root[i] = l->upper * (0.5 * (1 + lower) + 0.5 * (1 - lower) *
+        s->root[i] = s->upper * (0.5 * (1 + lower) + 0.5 * (1 - lower) *
                      cos(acos(-1.0) * (2 * k + 1) / (2 * D)));
     }
 }
 
 static void set_roots(amg_level *l, bool last)
 {
-    if (last) set_last_roots(l);
-    for (int i = 0; i < l->degree && l->nonsymmetric; i++)
-        l->root[i] = 0.75 * l->upper;
+    amg_smoother *s = &l->smoother;
+
+    if (last) set_last_roots(s);
+    for (int i = 0; i < s->degree && l->nonsymmetric; i++)
+        s->root[i] = 0.75 * s->upper;
     if (last || l->nonsymmetric) return;
-    for (int i = 0; i < l->degree; i++)
-        l->root[i] = l->upper * roots[l->degree][i];
+    for (int i = 0; i < s->degree; i++)
+        s->root[i] = s->upper * roots[s->degree][i];
 }
 
 void spsi_amg_set_roots(amg_level *l) { set_roots(l, false); }
@@ -110,8 +112,8 @@ static size_t bytes_of(const sps_csr *S)
     return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
 }
 
-/* Makes *S a matrix with the pattern of T; its values are in new memory, where T
- * is, and not set yet. */
+/* Makes *S a matrix with the pattern of T; its values are in new memory, where
+ * T is, and not set yet. */
 static sps_status open_scaled(const amg *m, const sps_csr *T, sps_csr *S)
 {
     sps_context *ctx = m->super.ctx;
@@ -135,9 +137,9 @@ static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
     double largest = 0;
     sps_status st;
 
-    SPS_TRY(m->device->weigh(ctx, T, f.row ? f.row->inverse : NULL,
-                             f.col ? f.col->inverse : NULL, S->dtype, S->val,
-                             &largest));
+    SPS_TRY(m->device->cycle.weigh(ctx, T, f.row ? f.row->parts.inverse : NULL,
+                                   f.col ? f.col->parts.inverse : NULL,
+                                   S->dtype, S->val, &largest));
     SPS_TRY(spsi_operator_fits_single(ctx, largest));
 fail:
     return st;
@@ -208,10 +210,10 @@ static sps_status set_finest(amg *m, amg_level *l)
     sps_status st;
 
     if (!m->floats) return set_operator(m, l->A, (entry_factors){ l, NULL },
-                                        &l->own_op);
+                                        &l->parts.own_op);
     SPS_TRY(spsi_options_take(m->super.ctx, NULL, &o));
     SPS_TRY(scaled(m, l->A, (entry_factors){ l, NULL }, &S));
-    SPS_TRY(spsi_operator_single_like(m->super.A, &S, &o, &l->own_op));
+    SPS_TRY(spsi_operator_single_like(m->super.A, &S, &o, &l->parts.own_op));
 fail:
     drop_scaled(m, &S);
     return st;
@@ -242,7 +244,7 @@ static sps_status set_matrix(amg *m, int i)
     amg_level *l = &m->level[i];
 
     return i > 0 ? set_operator(m, l->A, (entry_factors){ l, NULL },
-                                &l->own_op)
+                                &l->parts.own_op)
                  : set_finest(m, l);
 }
 
@@ -251,20 +253,20 @@ static sps_status open_smoother(amg *m, int i)
     amg_level *l = &m->level[i];
     sps_status st;
 
-    SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->inverse));
-    SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+    SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->parts.inverse));
+    SPS_TRY(spsi_amg_inverse(m, l, l->parts.inverse));
     if (l->eliminates) {
-        SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->mask));
-        return spsi_amg_mask(m->super.ctx, l, l->mask);
+        SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->parts.mask));
+        return spsi_amg_mask(m->super.ctx, l, l->parts.mask);
     }
     SPS_TRY(set_matrix(m, i));
-    SPS_TRY(new_block(m, l->n, &l->t));
+    SPS_TRY(new_block(m, l->n, &l->parts.t));
     set_roots(l, i + 1 == m->levels);
 fail:
     return st;
 }
 
-/* Makes the operator l->ahead, if the pattern of A P has all entries of P. */
+/* Makes the operator `ahead`, if the pattern of A P has all entries of P. */
 static sps_status set_ahead(const amg *m, amg_level *l)
 {
     bool within;
@@ -275,7 +277,7 @@ static sps_status set_ahead(const amg *m, amg_level *l)
     SPS_TRY(spsi_amg_ahead(m, l, &S, &within));
     if (!within) goto fail;
     if (m->floats && S.place == SPS_HOST) clear_tiny(S.val, S.nnz);
-    SPS_TRY(set_values(m, &S, &l->ahead));
+    SPS_TRY(set_values(m, &S, &l->parts.ahead));
 fail:
     drop_scaled(m, &S);
     return st;
@@ -289,10 +291,10 @@ static sps_status set_transfers(amg *m, int i)
     sps_status st = SPS_OK;
 
     if (l->AP) SPS_TRY(set_ahead(m, l));
-    if (!l->ahead)
+    if (!l->parts.ahead)
         SPS_TRY(set_operator(m, l->P, (entry_factors){ NULL, NULL },
-                             &l->prolong));
-    SPS_TRY(set_operator(m, l->R, down, &l->restrict_op));
+                             &l->parts.prolong));
+    SPS_TRY(set_operator(m, l->R, down, &l->parts.restrict_op));
 fail:
     return st;
 }
@@ -303,8 +305,8 @@ static sps_status open_level(amg *m, int i)
     sps_status st = SPS_OK;
 
     if (!is_dense(m, i)) SPS_TRY(open_smoother(m, i));
-    SPS_TRY(new_block(m, l->n, &l->r));
-    if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->x));
+    SPS_TRY(new_block(m, l->n, &l->parts.r));
+    if (i > 0 || m->floats) SPS_TRY(new_block(m, l->n, &l->parts.x));
     if (i > 0) SPS_TRY(set_transfers(m, i - 1));
 fail:
     return st;
@@ -378,7 +380,7 @@ static sps_status refresh(amg *m)
         amg_level *l = &m->level[i];
 
         if (!is_dense(m, i)) {
-            SPS_TRY(spsi_amg_inverse(m, l, l->inverse));
+            SPS_TRY(spsi_amg_inverse(m, l, l->parts.inverse));
             if (!l->eliminates) SPS_TRY(set_matrix(m, i));
             set_roots(l, i + 1 == m->levels);
         }
@@ -402,15 +404,15 @@ void spsi_amg_close(amg *m)
     for (int i = 0; i < m->levels; i++) {
         amg_level *l = &m->level[i];
 
-        sps_operator_destroy(&l->own_op);
-        sps_operator_destroy(&l->prolong);
-        sps_operator_destroy(&l->ahead);
-        sps_operator_destroy(&l->restrict_op);
-        sps_block_destroy(&l->inverse);
-        sps_block_destroy(&l->mask);
-        sps_block_destroy(&l->r);
-        sps_block_destroy(&l->x);
-        sps_block_destroy(&l->t);
+        sps_operator_destroy(&l->parts.own_op);
+        sps_operator_destroy(&l->parts.prolong);
+        sps_operator_destroy(&l->parts.ahead);
+        sps_operator_destroy(&l->parts.restrict_op);
+        sps_block_destroy(&l->parts.inverse);
+        sps_block_destroy(&l->parts.mask);
+        sps_block_destroy(&l->parts.r);
+        sps_block_destroy(&l->parts.x);
+        sps_block_destroy(&l->parts.t);
     }
     sps_operator_destroy(&m->inverse_op);
 }

@@ -30,15 +30,16 @@
 /* Measures the spectrum of D^-1 A, and sets the degree of the smoother. */
 static sps_status measure(amg *m, amg_level *l)
 {
+    amg_smoother *s = &l->smoother;
     double bound;
     sps_status st;
 
     SPS_TRY(spsi_amg_bounds(m, l, &bound));
     if (l->nonsymmetric) l->rho = bound;
-    l->upper = fmin(MARGIN * l->rho, bound);
-    if (!(l->upper > 0)) l->upper = l->rho = 1;
-    l->degree = m->wanted_degree ? m->wanted_degree
-              : l == m->level && l->upper > WIDE_SPECTRUM && !l->nonsymmetric
+    s->upper = fmin(MARGIN * l->rho, bound);
+    if (!(s->upper > 0)) s->upper = l->rho = 1;
+    s->degree = m->wanted_degree ? m->wanted_degree
+              : l == m->level && s->upper > WIDE_SPECTRUM && !l->nonsymmetric
                   ? 3 : 2;
 fail:
     return st;

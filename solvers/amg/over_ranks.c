@@ -179,13 +179,13 @@ static sps_status set_smoother(over_ranks *w)
     SPS_TRY(sps_block_set(w->inverse, 0, 1, d, n > 0 ? n : 1, SPS_COL_MAJOR,
                           SPS_HOST));
     SPS_TRY(measure(w, &found));
-    l->upper = found.largest > 0 && isfinite(found.largest)
+    l->smoother.upper = found.largest > 0 && isfinite(found.largest)
                    ? MARGIN * found.largest : 1;
-    l->degree = m->wanted_degree ? m->wanted_degree
-              : l->upper > WIDE_SPECTRUM ? 3 : 2;
+    l->smoother.degree = m->wanted_degree ? m->wanted_degree
+              : l->smoother.upper > WIDE_SPECTRUM ? 3 : 2;
     spsi_amg_set_roots(l);
-    SPS_TRY(spsi_axpby(1 / l->root[0], w->inverse, 0.0, w->first));
-    m->super.products = 2 * l->degree;
+    SPS_TRY(spsi_axpby(1 / l->smoother.root[0], w->inverse, 0.0, w->first));
+    m->super.products = 2 * l->smoother.degree;
 fail:
     spsi_free(m->super.ctx, d);
     return st;
@@ -297,8 +297,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(set_smoother(w));
     spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
               "%d%s", (long long)M->A->ranks->halo->whole,
-              spsi_comm_size(M->ctx), w->fine.level[0].degree, w->spread ? ""
-              : "; each process has all levels below");
+              spsi_comm_size(M->ctx), w->fine.level[0].smoother.degree,
+              w->spread ? "" : "; each process has all levels below");
     if (w->span.columns > 0) {
         SPS_TRY(open_transfers(w));
         SPS_TRY(open_exchange(w));
@@ -353,8 +353,8 @@ static sps_status relax(const over_ranks *w, const sps_block *R, int from,
     const amg_level *l = w->fine.level;
     sps_status st = SPS_OK;
 
-    for (int i = from; i < l->degree; i++) {
-        const double f = 1 / l->root[i];
+    for (int i = from; i < l->smoother.degree; i++) {
+        const double f = 1 / l->smoother.root[i];
         sps_block *now = *now_p;
 
         SPS_TRY(spsi_operator_apply_fused(
@@ -468,7 +468,7 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
         text, size, "amg over %d processes: a cycle leaves %.2f of the error; "
         "smoother of degree %d to %.3f of the finest level, and on each "
         "process\n", spsi_comm_size(M->ctx), M->rate,
-        w->fine.level[0].degree, w->fine.level[0].upper);
+        w->fine.level[0].smoother.degree, w->fine.level[0].smoother.upper);
 
     if (!w->below) return length;
     return length + sps_precond_describe(w->below, length < size

@@ -339,11 +339,9 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .next = next_level,
     .inverse = spsi_coarse_inverse,
     .spread = spsi_coarse_spread,
-    .weigh = spsi_coarse_weigh,
-    .ahead = spsi_coarse_ahead,
-    .enter = spsi_coarse_enter,
-    .subtract = spsi_coarse_subtract,
     .invert = spsi_coarse_invert,
     .fetch = fetch_array,
     .close = close_level,
+    .cycle = { .weigh = spsi_coarse_weigh, .ahead = spsi_coarse_ahead,
+               .enter = spsi_coarse_enter, .subtract = spsi_coarse_subtract },
 };

@@ -209,7 +209,8 @@ static inline bool amg_same(const amg *a, const amg *b)
 
         same = x->n == y->n && x->nodes == y->nodes &&
                x->vectors == y->vectors && x->rho == y->rho &&
-               x->upper == y->upper && x->degree == y->degree &&
+               x->smoother.upper == y->smoother.upper &&
+               x->smoother.degree == y->smoother.degree &&
                x->aggregates == y->aggregates;
         if (!same) break;
         X = amg_look(a, i);

@@ -210,12 +210,12 @@ static int leave_ahead(const amg *m)
     for (int i = 0; i + 1 < m->levels; i++) {
         amg_level *l = (amg_level *)&m->level[i];
 
-        had += l->ahead != NULL;
-        sps_operator_destroy(&l->ahead);
-        if (!l->prolong)
+        had += l->parts.ahead != NULL;
+        sps_operator_destroy(&l->parts.ahead);
+        if (!l->parts.prolong)
             OK(m->super.ctx, sps_operator_csr(m->super.ctx, l->P,
                                               m->super.width, NULL,
-                                              &l->prolong));
+                                              &l->parts.prolong));
     }
     return had;
 }
@@ -562,8 +562,8 @@ START_TEST(a_cycle_that_grows_worse_is_tested_to_the_end)
         amg_open(&c, "poisson7 16", 2, 4);
         (void)amg_make(&c);
         m = (amg *)c.M;
-        for (int i = 0; i < m->level[0].degree; i++)
-            m->level[0].root[i] *= t ? 0.8 : 0.85;
+        for (int i = 0; i < m->level[0].smoother.degree; i++)
+            m->level[0].smoother.root[i] *= t ? 0.8 : 0.85;
         ck_assert_int_eq(spsi_amg_test(m), t ? SPS_EUNFIT : SPS_OK);
         ck_assert_int_eq(m->tests, 4);
         ck_assert_double_ge(m->super.rate, t ? 1.1 : 0.55);

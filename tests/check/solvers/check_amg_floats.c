@@ -220,12 +220,12 @@ START_TEST(two_columns_are_as_far_apart_as_four)
     amg_open(&c, "poisson7 12", 2, 4);
     m = amg_make(&c);
     ck_assert(m->floats);
-    ck_assert_int_eq(m->level[0].r->ld, 4);      /* by the test of the cycle */
+    ck_assert_int_eq(m->level[0].parts.r->ld, 4); /* by the test of the cycle */
     z = apply_scaled(&c, 1);
     c.k = 2;
     two = apply_scaled(&c, 1);
     for (int i = 0; i < m->levels; i++)
-        if (m->level[i].t) ck_assert_int_eq(m->level[i].t->ld, 4);
+        if (m->level[i].parts.t) ck_assert_int_eq(m->level[i].parts.t->ld, 4);
     for (int i = 0; i < 4 * N; i++) largest = fmax(largest, fabs(z[i]));
     for (int i = 0; i < 2 * N; i++)
         ck_assert_double_le(fabs(two[i] - z[i / 2 * 4 + i % 2]),
@@ -234,7 +234,7 @@ START_TEST(two_columns_are_as_far_apart_as_four)
     OK(c.ctx, sps_block_random(R, 5));
     OK(c.ctx, spsi_block_create(c.ctx, N, 2, SPS_F32, &Z));
     OK(c.ctx, sps_precond_apply(c.M, R, Z));
-    ck_assert_int_eq(m->level[0].t->ld, Z->ld);
+    ck_assert_int_eq(m->level[0].parts.t->ld, Z->ld);
     sps_block_destroy(&R);
     sps_block_destroy(&Z);
     free(z);
