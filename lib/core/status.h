@@ -47,8 +47,9 @@ void spsi_note(sps_context *ctx, const char *format, ...) SPS_PRINTF(2, 3);
                              #handle);                                         \
     } while (0)
 
-/* In .cu files, where C++ forbids a jump past initialised variables: returns
- * the status of the call unless it is SPS_OK. */
+/* In .cu files, where C++ forbids a jump past initialised variables, and in
+ * the C files beside them: returns the status of the call unless it is
+ * SPS_OK. */
 #define SPS_TRY_RETURN(call)                                                   \
     do {                                                                       \
         sps_status st_ = (call);                                               \

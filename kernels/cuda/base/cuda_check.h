@@ -9,17 +9,25 @@
 #ifndef SPS_CUDA_CHECK_H
 #define SPS_CUDA_CHECK_H
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include "core/context.h"
 
-/* Functions of the macros below, defined in state.cu: set the status and the
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Functions of the macros below, defined in state.c: set the status and the
  * message for a failed call `what` in line `line` of `file`. */
 sps_status spsi_cuda_failed(sps_context *ctx, cudaError_t error,
                             const char *what, const char *file, int line);
 /* Reports that device memory is exhausted: bytes requested, and the bytes free
  * if the driver reports them. */
 sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #define SPS_CUDA(ctx, call)                                                    \
     do {                                                                       \

@@ -7,18 +7,27 @@
 #ifndef SPS_CUDA_LIBRARY_CHECK_H
 #define SPS_CUDA_LIBRARY_CHECK_H
 
+#define DISABLE_CUSPARSE_DEPRECATED 1    /* no warnings in its header */
 #include <cublas_v2.h>
 #include <cusparse.h>
 
 #include "cuda/base/state.h"
 
-/* Functions of the macros below, defined in state.cu. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Functions of the macros below, defined in state.c. */
 sps_status spsi_cublas_failed(sps_context *ctx, cublasStatus_t error,
                               const char *what, const char *file, int line);
 sps_status spsi_cusparse_failed(sps_context *ctx, cusparseStatus_t error,
                                 const char *what, const char *file, int line);
 /* Returns the handle of cuSPARSE, created at the first call. */
 sps_status spsi_cuda_sparse(sps_context *ctx, cusparseHandle_t *handle_p);
+
+#ifdef __cplusplus
+}
+#endif
 
 #define SPS_CUBLAS(ctx, call)                                                  \
     do {                                                                       \

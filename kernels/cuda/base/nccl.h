@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* nccl.h - the functions of NCCL (libnccl.so.2) that are used.  The library is
- * loaded if several processes have a GPU each (wire.cu).  Its binary interface
+ * loaded if several processes have a GPU each (wire.c).  Its binary interface
  * is the same in all versions 2.  It is declared here, so that the module can
  * be built where NCCL is not installed. */
 #ifndef SPS_CUDA_NCCL_H
 #define SPS_CUDA_NCCL_H
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 #include <stddef.h>
 
 typedef struct ncclComm *sps_nccl_comm;

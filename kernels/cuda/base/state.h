@@ -28,6 +28,10 @@
 #include "matrix/csr.h"
 #include "cuda/base/cuda_check.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SPS_CUDA_SPANS 128 /* most phases whose times have not been read yet */
 
 typedef struct sps_cuda_span {
@@ -221,7 +225,11 @@ sps_status spsi_cuda_csr_narrow(sps_context *ctx, const int64_t *wide,
                                 int64_t n, int32_t *narrow);
 sps_status spsi_cuda_csr_transpose(sps_context *ctx, const sps_csr *A,
                                    sps_csr **T_p);
-extern "C" const sps_coarsening spsi_coarsening_cuda;
-extern "C" const sps_backend spsi_backend_cuda;
+extern const sps_coarsening spsi_coarsening_cuda;
+extern const sps_backend spsi_backend_cuda;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,7 +8,11 @@
 #include "core/comm.h"
 #include "cuda/base/state.h"
 
-extern "C" const sps_wire spsi_wire_cuda;
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const sps_wire spsi_wire_cuda;
 void spsi_cuda_wire_close(sps_context *ctx);
 
 /* Row i of Y becomes row index[i] of X (take), or row index[i] of Y becomes row
@@ -17,5 +21,9 @@ sps_status spsi_cuda_take_rows(const sps_block *X, const int32_t *index,
                                sps_block *Y);
 sps_status spsi_cuda_put_rows(const sps_block *X, const int32_t *index,
                               sps_block *Y);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

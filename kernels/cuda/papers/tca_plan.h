@@ -7,6 +7,10 @@
 #include "formats/tca.h"
 #include "plan/kernel.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct sps_tca_plan {
     sps_plan super;
     spsi_tca work;           /* the work list; its arrays are in device
@@ -27,5 +31,9 @@ sps_status spsi_cuda_tca_plan(sps_plan *plan, const sps_problem *p,
  * spsi_tca_build on the host; its arrays belong to the plan. */
 sps_status spsi_cuda_tca_build(sps_plan *plan, spsi_tca *w);
 bool spsi_cuda_tca_fits(const sps_problem *p, const char **why_not);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* tca_plan.cu - planning of TCA-SpMM: the work list, and memory for partial
+/* tca_plan.c - planning of TCA-SpMM: the work list, and memory for partial
  * sums. */
 #include "cuda/papers/tca_plan.h"
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* state.cu - error texts, selection of the device before each call, memory, and
+/* state.c - error texts, selection of the device before each call, memory, and
  * staging buffers. */
 #include "cuda/base/library_check.h"
 
 #include <string.h>
 #include <unistd.h>
 
-namespace {
-
 /* Returns whether an error means that this process can no longer use the
  * device. */
-bool sticky(cudaError_t error)
+static bool sticky(cudaError_t error)
 {
     switch (error) {
     case cudaErrorIllegalAddress:
@@ -31,7 +29,7 @@ bool sticky(cudaError_t error)
     }
 }
 
-sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
+static sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
 {
     cudaError_t error = cudaHostAlloc(p_p, bytes, cudaHostAllocDefault);
 
@@ -49,7 +47,7 @@ sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
 }
 
 /* Adds the times of finished phases; the stream must be synchronised. */
-void add_phases(sps_context *ctx)
+static void add_phases(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     sps_cuda_phases *all = &s->phases;
@@ -65,8 +63,6 @@ void add_phases(sps_context *ctx)
         all->count--;
     }
 }
-
-} // namespace
 
 sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes)
 {
@@ -149,11 +145,9 @@ sps_status spsi_cuda_wait(sps_context *ctx)
     return SPS_OK;
 }
 
-namespace {
-
-bool open_pool(sps_cuda_state *s)
+static bool open_pool(sps_cuda_state *s)
 {
-    cudaMemPoolProps props = {};
+    struct cudaMemPoolProps props = { 0 };
 
     if (s->pool.of) return true;
     props.allocType = cudaMemAllocationTypePinned;
@@ -166,7 +160,7 @@ bool open_pool(sps_cuda_state *s)
 
 /* Sets how much memory the pool keeps, used or not, when the stream is
  * synchronised; unused memory beyond that is returned to the device. */
-bool pool_holds(sps_cuda_state *s, uint64_t bytes)
+static bool pool_holds(sps_cuda_state *s, uint64_t bytes)
 {
     return cudaMemPoolSetAttribute(s->pool.of, cudaMemPoolAttrReleaseThreshold,
                                    &bytes) == cudaSuccess;
@@ -174,7 +168,7 @@ bool pool_holds(sps_cuda_state *s, uint64_t bytes)
 
 /* Returns the number of bytes that the pool keeps between two set-ups, since
  * mapping memory again takes about 1 ms for each GB. */
-uint64_t pool_rest(void)
+static uint64_t pool_rest(void)
 {
     size_t free_bytes = 0, total = 0;
 
@@ -184,7 +178,7 @@ uint64_t pool_rest(void)
 
 /* Makes space for one more entry in the list of memory that comes from the
  * pool. */
-bool pool_lists(sps_context *ctx)
+static bool pool_lists(sps_context *ctx)
 {
     sps_cuda_pool *pool = &spsi_cuda_state(ctx)->pool;
     const int64_t room = 2 * pool->room + 64;
@@ -202,7 +196,7 @@ bool pool_lists(sps_context *ctx)
 }
 
 /* Allocates memory from the pool; returns false if there is none. */
-bool pool_take(sps_context *ctx, size_t bytes, void **p)
+static bool pool_take(sps_context *ctx, size_t bytes, void **p)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     sps_cuda_pool *pool = &s->pool;
@@ -218,7 +212,7 @@ bool pool_take(sps_context *ctx, size_t bytes, void **p)
 
 /* Returns unused memory of the pool to the device; returns false if there is no
  * pool. */
-bool pool_empties(sps_context *ctx)
+static bool pool_empties(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
@@ -229,7 +223,7 @@ bool pool_empties(sps_context *ctx)
 }
 
 /* Returns whether p came from the pool, and if so frees it. */
-bool pool_give(sps_cuda_state *s, void *p)
+static bool pool_give(sps_cuda_state *s, void *p)
 {
     sps_cuda_pool *pool = &s->pool;
 
@@ -241,8 +235,6 @@ bool pool_give(sps_cuda_state *s, void *p)
         }
     return false;
 }
-
-} // namespace
 
 void spsi_cuda_pool_begin(sps_context *ctx)
 {

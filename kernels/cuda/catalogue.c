@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* catalogue.cu - the table that the library reads when it loads the module: its
+/* catalogue.c - the table that the library reads when it loads the module: its
  * operations and kernels.  It is the only exported symbol. */
 #include "core/module.h"
 #include "cuda/base/wire_device.h"
@@ -11,14 +11,10 @@
 #define SPS_TEXT_(x) #x
 #define SPS_TEXT(x) SPS_TEXT_(x)
 
-/* The table of kernels, generated from cuda.am by build-aux/registry.sh and
- * compiled as C. */
-extern "C" const sps_kernel *const spsi_cuda_kernels[];
+/* The table of kernels, generated from cuda.am by build-aux/registry.sh. */
+extern const sps_kernel *const spsi_cuda_kernels[];
 
-extern "C" __attribute__((visibility("default")))
-const sps_module spsi_cuda_catalogue;
-
-const sps_module spsi_cuda_catalogue = {
+SPS_DEFINE(sps_module, spsi_cuda_catalogue) = {
     .abi = SPS_MODULE_ABI,
     .version = SPS_TEXT(SPS_VERSION_MAJOR) "." SPS_TEXT(SPS_VERSION_MINOR)
                "." SPS_TEXT(SPS_VERSION_PATCH),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.cu - messages and sums of device memory between processes (core/comm.h).
+/* wire.c - messages and sums of device memory between processes (core/comm.h).
  *
  * With a GPU for each process, and NCCL that all of them can load
  * (libnccl.so.2, or the library that SPSOLVE_NCCL names; "none" for none),
@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct sps_cuda_wire {
+typedef struct sps_cuda_wire {
     cudaStream_t side;
     cudaEvent_t ready, arrived;
     sps_nccl nccl;
@@ -37,9 +37,7 @@ struct sps_cuda_wire {
     const sps_message *receive;
     int sends, receives;       /* number of messages of the open exchange */
     bool aside;                /* the open exchange runs on `side` */
-};
-
-namespace {
+} sps_cuda_wire;
 
 #define SPS_NCCL(ctx, w, call)                                                 \
     do {                                                                       \
@@ -49,7 +47,7 @@ namespace {
                              (w)->nccl.text(error_));                          \
     } while (0)
 
-sps_cuda_wire *wire_of(const sps_context *ctx)
+static sps_cuda_wire *wire_of(const sps_context *ctx)
 {
     void **data = spsi_wire_data(ctx);
 
@@ -58,7 +56,7 @@ sps_cuda_wire *wire_of(const sps_context *ctx)
 
 /* ------------------------------------------------------------------ opening */
 
-bool load_nccl(sps_nccl *n)
+static bool load_nccl(sps_nccl *n)
 {
     const char *named = getenv("SPSOLVE_NCCL");
     const char *file = named ? named : "libnccl.so.2";
@@ -82,21 +80,21 @@ bool load_nccl(sps_nccl *n)
 
 /* Returns an integer below 2^53 that identifies the GPU, exact as a double
  * (FNV-1a of its UUID). */
-double name_of(const cudaDeviceProp &prop)
+static double name_of(const struct cudaDeviceProp *prop)
 {
     uint64_t h = UINT64_C(14695981039346656037);
 
-    for (size_t i = 0; i < sizeof prop.uuid.bytes; i++)
-        h = (h ^ (unsigned char)prop.uuid.bytes[i]) * UINT64_C(1099511628211);
+    for (size_t i = 0; i < sizeof prop->uuid.bytes; i++)
+        h = (h ^ (unsigned char)prop->uuid.bytes[i]) * UINT64_C(1099511628211);
     return (double)(h >> 12);
 }
 
 /* *one becomes whether each process has loaded NCCL and has a GPU for itself,
  * which NCCL requires. */
-sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
+static sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
 {
     const int size = spsi_comm_size(ctx);
-    cudaDeviceProp prop;
+    struct cudaDeviceProp prop;
     double without = load_nccl(&w->nccl) ? 0 : 1, *all;
     void *room;
     sps_status st;
@@ -105,7 +103,7 @@ sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
     SPS_TRY_RETURN(spsi_new(ctx, (size_t)size * sizeof *all, &room));
     all = (double *)room;
     st = spsi_reduce(ctx, &without, 1);
-    if (st == SPS_OK) st = spsi_comm_gather(ctx, name_of(prop), all);
+    if (st == SPS_OK) st = spsi_comm_gather(ctx, name_of(&prop), all);
     *one = without == 0;
     for (int r = 0; r < size && *one; r++)
         for (int q = 0; q < r; q++) *one = *one && all[q] != all[r];
@@ -115,10 +113,10 @@ sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
 
 /* Makes the communicator of NCCL: distributes the identifier that process 0 has
  * created to all processes, one double per byte, and joins. */
-sps_status join_nccl(sps_context *ctx, sps_cuda_wire *w)
+static sps_status join_nccl(sps_context *ctx, sps_cuda_wire *w)
 {
-    double byte[sizeof(sps_nccl_id)] = {};
-    sps_nccl_id id = {};
+    double byte[sizeof(sps_nccl_id)] = { 0 };
+    sps_nccl_id id = { { 0 } };
 
     if (spsi_comm_rank(ctx) == 0) SPS_NCCL(ctx, w, get_id(&id));
     for (size_t i = 0; i < sizeof id; i++)
@@ -131,7 +129,7 @@ sps_status join_nccl(sps_context *ctx, sps_cuda_wire *w)
     return SPS_OK;
 }
 
-sps_status open_wire(sps_context *ctx)
+static sps_status open_wire(sps_context *ctx)
 {
     int least = 0, most = 0;
     bool one = false;
@@ -161,12 +159,13 @@ sps_status open_wire(sps_context *ctx)
     return one ? join_nccl(ctx, w) : SPS_OK;
 }
 
-bool is_queued(const sps_context *ctx)
+static bool is_queued(const sps_context *ctx)
 {
     return wire_of(ctx) && wire_of(ctx)->comm;
 }
 
-sps_status enlarge(sps_context *ctx, size_t bytes, char **p, size_t *room)
+static sps_status enlarge(sps_context *ctx, size_t bytes, char **p,
+                          size_t *room)
 {
     if (bytes <= *room) return SPS_OK;
     if (*p) SPS_CUDA(ctx, cudaFreeHost(*p));
@@ -177,7 +176,7 @@ sps_status enlarge(sps_context *ctx, size_t bytes, char **p, size_t *room)
     return SPS_OK;
 }
 
-sps_status reserve(sps_context *ctx, size_t sent, size_t received)
+static sps_status reserve(sps_context *ctx, size_t sent, size_t received)
 {
     sps_cuda_wire *w = wire_of(ctx);
 
@@ -190,9 +189,9 @@ sps_status reserve(sps_context *ctx, size_t sent, size_t received)
 
 /* ---------------------------------------------------------------- messages */
 
-sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
-                      const sps_message *send, int sends,
-                      const sps_message *receive, int receives)
+static sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
+                             const sps_message *send, int sends,
+                             const sps_message *receive, int receives)
 {
     cudaStream_t on = w->aside ? w->side : spsi_cuda_state(ctx)->stream;
 
@@ -210,8 +209,8 @@ sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
 
 /* Assigns places in pinned memory, from `at` on, to the messages, one after
  * another; `room` is the number of bytes there. */
-sps_status place(sps_context *ctx, const sps_message *m, int count, char *at,
-                 size_t room, sps_message *to)
+static sps_status place(sps_context *ctx, const sps_message *m, int count,
+                        char *at, size_t room, sps_message *to)
 {
     for (int i = 0; i < count; i++) {
         const size_t bytes = m[i].bytes;
@@ -220,16 +219,16 @@ sps_status place(sps_context *ctx, const sps_message *m, int count, char *at,
             return spsi_fail(ctx, SPS_EBUG, "a message has %zu bytes, but only "
                              "%zu of the reserved memory are left: please "
                              "report it", bytes, room);
-        to[i] = { m[i].peer, at, bytes };
+        to[i] = (sps_message){ m[i].peer, at, bytes };
         at += bytes;
         room -= bytes;
     }
     return SPS_OK;
 }
 
-sps_status start_staged(sps_context *ctx, sps_cuda_wire *w,
-                        const sps_message *send, int sends,
-                        const sps_message *receive, int receives)
+static sps_status start_staged(sps_context *ctx, sps_cuda_wire *w,
+                               const sps_message *send, int sends,
+                               const sps_message *receive, int receives)
 {
     w->receive = receive;
     w->sends = sends;
@@ -246,8 +245,8 @@ sps_status start_staged(sps_context *ctx, sps_cuda_wire *w,
     return SPS_OK;
 }
 
-sps_status start(sps_context *ctx, bool aside, const sps_message *send,
-                 int sends, const sps_message *receive, int receives)
+static sps_status start(sps_context *ctx, bool aside, const sps_message *send,
+                        int sends, const sps_message *receive, int receives)
 {
     sps_cuda_wire *w = wire_of(ctx);
 
@@ -262,7 +261,7 @@ sps_status start(sps_context *ctx, bool aside, const sps_message *send,
 
 /* Exchanges the staged messages and queues the copies of what was received.
  * The host waits only for its copies of what is sent. */
-sps_status finish_staged(sps_context *ctx, sps_cuda_wire *w)
+static sps_status finish_staged(sps_context *ctx, sps_cuda_wire *w)
 {
     const sps_message *in = w->message + w->most;
 
@@ -278,7 +277,7 @@ sps_status finish_staged(sps_context *ctx, sps_cuda_wire *w)
     return SPS_OK;
 }
 
-sps_status finish(sps_context *ctx)
+static sps_status finish(sps_context *ctx)
 {
     sps_cuda_wire *w = wire_of(ctx);
 
@@ -290,7 +289,8 @@ sps_status finish(sps_context *ctx)
     return SPS_OK;
 }
 
-sps_status sum(sps_context *ctx, const double *from, double *to, int count)
+static sps_status sum(sps_context *ctx, const double *from, double *to,
+                      int count)
 {
     sps_cuda_wire *w = wire_of(ctx);
 
@@ -299,8 +299,6 @@ sps_status sum(sps_context *ctx, const double *from, double *to, int count)
                          w->comm, spsi_cuda_state(ctx)->stream));
     return SPS_OK;
 }
-
-} // namespace
 
 /* A process whose GPU has failed does not wait for messages from others. */
 void spsi_cuda_wire_close(sps_context *ctx)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* record.cu - recordings of queued work: CUDA graphs captured from the stream
+/* record.c - recordings of queued work: CUDA graphs captured from the stream
  * of the context.  The caller keeps the blocks that the recorded work uses
  * alive and at their addresses. */
 #include "cuda/base/state.h"
