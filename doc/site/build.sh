@@ -20,7 +20,7 @@ rm -rf "$to" && mkdir -p "$to/doc" "$to/tests/api" "$to/examples" ||
     exit 1
 cp -R "$here"/../*.md "$here" "$to/doc/"
 cp "$SPSOLVE_SOURCE/tests/api/client.c" "$to/tests/api/"
-cp "$SPSOLVE_SOURCE/examples/matrix_free.c" "$to/examples/"
+cp "$SPSOLVE_SOURCE"/examples/*.c "$to/examples/"
 chmod -R u+w "$to"
 "$python" -m sphinx -q -W --keep-going -b html "$to/doc/site" "$to/html" ||
     exit 1
