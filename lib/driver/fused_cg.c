@@ -116,7 +116,8 @@ sps_status spsi_fused_cg_create(sps_owner *o, int k, bool columns,
     void *room = NULL;
     double *zeros = NULL;
 
-    if (!ctx->backend->fused_cg_lengths || spsi_comm_ordered(ctx) || !sums_here(ctx, columns) ||
+    if (!ctx->backend->fused_cg_lengths || spsi_comm_ordered(ctx) ||
+        !sums_here(ctx, columns) ||
         (columns ? !ctx->backend->fused_cg_columns : k > SPS_FUSED_WIDEST))
         return SPS_OK;
     SPS_TRY(spsi_own(o, release, w_p));

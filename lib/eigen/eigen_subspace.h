@@ -18,7 +18,7 @@ struct sps_subspace {
     sps_deflation *deflation;
     int width, m;                /* columns of X: allocated, in use */
     int guard;                   /* number of these that need not converge */
-    int longest;                 /* most columns that S may have, at most 24 m */
+    int longest;                 /* most columns that S may have */
     int directions;              /* number of new search directions of the
                                     last step */
     sps_block *S, *AS, *MS;      /* MS == S if there is no M */

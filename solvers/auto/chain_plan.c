@@ -327,13 +327,13 @@ static void add_complete(sps_chain *l)
  * orders of magnitude (reservoirs, plasticity) residuals grow a thousandfold
  * first, and converge within 10 iterations.  Where jacobi needs fewer than
  * VERY_QUICK iterations, these take half of the set-up of ilu0.  Complete
- * factors of few or very short rows take no longer than that trial.  Elsewhere ilut takes 0.3 to 1 of that time
- * where rows are short and few (networks, stochastic processes), since factors
- * have an overhead for each row and front; where factors are refused, ilut is
- * better than many iterations with ilu0 (memplus: 0.05 of the time).  Circuits
- * and other graphs with hubs and short rows fill up around these: there ilut is
- * first, 0.2 to 0.9 of the time of factors on six of eight such systems, 1.2
- * at most. */
+ * factors of few or very short rows take no longer than that trial.  Elsewhere
+ * ilut takes 0.3 to 1 of that time where rows are short and few (networks,
+ * stochastic processes), since factors have an overhead for each row and front;
+ * where factors are refused, ilut is better than many iterations with ilu0
+ * (memplus: 0.05 of the time).  Circuits and other graphs with hubs and short
+ * rows fill up around these: there ilut is first, 0.2 to 0.9 of the time of
+ * factors on six of eight such systems, 1.2 at most. */
 static void add_early(sps_chain *l, const sps_chain_traits *o)
 {
     const bool brief = l->A->n <= BRIEF_ROWS ||
