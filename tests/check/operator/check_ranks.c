@@ -250,6 +250,51 @@ START_TEST(new_values_reach_interior_and_boundary_rows)
 }
 END_TEST
 
+/* --------------------------------------------------------------------- halo */
+
+typedef struct halo {
+    const sps_csr *A;
+    int64_t rows[CREW], most[CREW];
+    int neighbours[CREW];
+} halo;
+
+static void look_at_halo(crew_member *m)
+{
+    halo *h = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+
+    m->st = crew_rows(m, h->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, 1, NULL, &op);
+    sps_operator_halo(op, &h->rows[m->rank], &h->most[m->rank],
+                      &h->neighbours[m->rank]);
+    sps_operator_halo(op, NULL, NULL, NULL);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* 5 x 5 points: a process needs the 5 rows before its own and the 5 after them,
+ * as far as they exist; the shares of five begin at 0, 1, 5, 10 and 16. */
+START_TEST(all_processes_know_what_a_product_exchanges)
+{
+    static const struct { int size, rows, most, neighbours; } cases[] = {
+        { 1, 0, 0, 0 }, { 2, 10, 5, 1 }, { 5, 32, 10, 3 } };
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 25, 1, ZOO_SPD, SPS_F64);
+    halo h = { .A = A };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        all_went_well(crew_run(member, cases[i].size, look_at_halo, &h), "halo",
+                      cases[i].size);
+        for (int r = 0; r < cases[i].size; r++) {
+            ck_assert_int_eq(h.rows[r], cases[i].rows);
+            ck_assert_int_eq(h.most[r], cases[i].most);
+            ck_assert_int_eq(h.neighbours[r], cases[i].neighbours);
+        }
+    }
+    zoo_free(&A);
+}
+END_TEST
+
 /* ----------------------------------------------------------------- symmetry */
 
 static void look_for_symmetry(crew_member *m)
@@ -528,6 +573,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(products_of_checks_are_those_of_the_whole),
     RUNNER_TEST(products_with_epilogues_are_those_of_the_whole),
     RUNNER_TEST(new_values_reach_interior_and_boundary_rows),
+    RUNNER_TEST(all_processes_know_what_a_product_exchanges),
     RUNNER_TEST(an_entry_without_mirror_image_is_found),
     RUNNER_TEST(what_does_not_count_there_is_refused_by_name),
     RUNNER_TEST(what_is_wrong_on_one_process_ends_the_call_on_all),
