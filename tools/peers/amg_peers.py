@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares multigrid on the CPU with PyAMG's smoothed aggregation and PETSc's
-cg with hypre: set-up and solve of 16 columns to 1e-8.
+cg with hypre and with GAMG: set-up and solve of 16 columns to 1e-8.
 
     amg_peers.py -mtxgen PATH -library PATH [-runs 3] [-pyamg PYTHON]
-                 [-petsc PYTHON] [-mpirun WORDS] [SYSTEM ...]
+                 [-petsc PYTHON] [-mpirun WORDS] [-before WORDS] [SYSTEM ...]
 
 SYSTEM is a line of mtxgen ("poisson7 80", "elasticity 24").  This library runs
 block_cg with amg on two threads.  PyAMG runs conjugate gradients with a
-smoothed aggregation hierarchy, PETSc with hypre's BoomerAMG, both column after
-column, PETSc in one process and in two (-mpirun "" omits the latter).  For
-elasticity this library and PyAMG are given rigid body modes from the nodes'
-coordinates, PETSc the block size.
+smoothed aggregation hierarchy, PETSc with hypre's BoomerAMG and with its own
+GAMG, all column after column, PETSc in one process and in two (-mpirun ""
+omits the latter).  For elasticity this library, PyAMG and GAMG are given rigid
+body modes from the nodes' coordinates, hypre the block size.
 
 Every run is a process of its own, and the programs alternate.  The best of the
-runs is printed: processor seconds (user and system, all threads or processes)
-of set-up and solve, which do not grow much with other load on the machine, then
-elapsed seconds; iterations of the worst column, and the largest true relative
-residual.  An MPI process that waits for another one uses processor time.
-PYTHON is an interpreter with the package: pyamg and SciPy, or petsc4py.
+runs is printed: elapsed seconds of set-up and solve, then processor seconds
+(user and system, all threads or processes), which grow less with other load on
+the machine, each also as a multiple of this library's; iterations of the worst
+column, and the largest true relative residual.  An MPI process that waits for
+another one uses processor time.  PYTHON is an interpreter with the package:
+pyamg and SciPy, or petsc4py.  WORDS of -before are put before the command of
+each run ("taskset -c 0,1").
 """
 import json
 import os
@@ -99,7 +101,19 @@ def run_pyamg(s):
     return solve
 
 
-def run_petsc(s):
+def precondition(ksp, A, kind, s, b, first, last):
+    """Makes hypre's BoomerAMG or GAMG the preconditioner of ksp."""
+    from petsc4py import PETSc
+    ksp.getPC().setType(kind)
+    if kind == "hypre":
+        ksp.getPC().setHYPREType("boomeramg")
+    elif b > 1:
+        x = PETSc.Vec().createMPI((last - first, A.size[0]), bsize=b)
+        x.setArray(s["coords"][first // b:last // b].ravel())
+        A.setNearNullSpace(PETSc.NullSpace().createRigidBody(x))
+
+
+def run_petsc(s, kind):
     import numpy as np
     import petsc4py
     petsc4py.init()
@@ -120,8 +134,7 @@ def run_petsc(s):
         ksp.setOperators(A)
         ksp.setType("cg")
         ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
-        ksp.getPC().setType("hypre")
-        ksp.getPC().setHYPREType("boomeramg")
+        precondition(ksp, A, kind, s, b, first, last)
         ksp.setTolerances(rtol=TOLERANCE, atol=0, max_it=2000)
         x, y = A.createVecs()
         X, most = np.empty((last - first, WIDTH)), 0
@@ -148,7 +161,8 @@ def worst_residual(s, X):
 def work(name, folder):
     """Makes one run in a process of its own; returns its line of JSON."""
     s = load(folder)
-    solve = {"ours": run_ours, "pyamg": run_pyamg, "petsc": run_petsc}[name](s)
+    kinds = {"ours": run_ours, "pyamg": run_pyamg}
+    solve = kinds[name](s) if name in kinds else run_petsc(s, name)
     before, start = processor(), time.perf_counter()
     X, iterations = solve()
     out = {"processor": processor() - before,
@@ -190,29 +204,37 @@ def run(words, name, folder):
             "residual": lines[0].get("residual")}
 
 
+def programs(opt):
+    """Label, command and kind of each run."""
+    out = [("ours", [sys.executable], "ours")]
+    if opt["pyamg"]:
+        out.append(("PyAMG", [opt["pyamg"]], "pyamg"))
+    for label, kind in ("PETSc, hypre", "hypre"), ("PETSc, GAMG", "gamg"):
+        if opt["petsc"]:
+            out.append((label, [opt["petsc"]], kind))
+        if opt["petsc"] and opt["mpirun"]:
+            out.append((label + ", 2 processes",
+                        opt["mpirun"].split() + [opt["petsc"]], kind))
+    return out
+
+
 def compare(line, opt):
+    best = {}
     with tempfile.TemporaryDirectory() as folder:
         store(line, opt["mtxgen"], folder)
-        programs = [("ours", [sys.executable], "ours")]
-        if opt["pyamg"]:
-            programs.append(("PyAMG", [opt["pyamg"]], "pyamg"))
-        if opt["petsc"]:
-            programs.append(("PETSc, hypre", [opt["petsc"]], "petsc"))
-        if opt["petsc"] and opt["mpirun"]:
-            programs.append(("PETSc, hypre, 2 processes",
-                             opt["mpirun"].split() + [opt["petsc"]], "petsc"))
-        best = {}
         for _ in range(opt["runs"]):
-            for label, words, name in programs:
-                r = run(words, name, folder)
+            for label, words, name in programs(opt):
+                r = run(opt["before"].split() + words, name, folder)
                 old = best.setdefault(label, r)
                 for key in ("processor", "elapsed"):
                     old[key] = min(old[key], r[key])
     for label, r in best.items():
         worst = r["residual"]
-        print(f"| {line} | {label} | {r['iterations']} | {r['processor']:.2f} "
-              f"| {r['processor'] / best['ours']['processor']:.1f} "
+        print(f"| {line} | {label} | {r['iterations']} "
               f"| {r['elapsed']:.2f} "
+              f"| {r['elapsed'] / best['ours']['elapsed']:.1f} "
+              f"| {r['processor']:.2f} "
+              f"| {r['processor'] / best['ours']['processor']:.1f} "
               f"| {'-' if worst is None else format(worst, '.1e')} |",
               flush=True)
 
@@ -222,13 +244,13 @@ def main(words):
         return work(words[1], words[2])
     opt, lines = options(
         {"mtxgen": "", "library": "", "runs": 3, "pyamg": "", "petsc": "",
-         "mpirun": "mpirun -n 2 --oversubscribe"}, __doc__)
+         "mpirun": "mpirun -n 2 --oversubscribe", "before": ""}, __doc__)
     if not opt["mtxgen"] or not opt["library"]:
         sys.exit(__doc__)
     os.environ["SPSOLVE_LIBRARY"] = os.path.abspath(opt["library"])
-    print("| system | | iterations | processor s | ours 1 | elapsed s "
-          "| residual |\n|:--|:--|--:|--:|--:|--:|--:|")
-    for line in lines or ["poisson7 80", "elasticity 24"]:
+    print("| system | | iterations | elapsed s | ours 1 | processor s "
+          "| ours 1 | residual |\n|:--|:--|--:|--:|--:|--:|--:|--:|")
+    for line in lines or ["poisson7 80", "poisson7 64", "elasticity 24"]:
         compare(line, opt)
 
 
