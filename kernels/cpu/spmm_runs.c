@@ -83,7 +83,7 @@ RUN_ROWS(rows1, v1)
 
 /* Computes slice s row by row, as many whole groups of 8 vectors as there are,
  * so that rows of X are read from one end to the other.  (A part of each row at
- * a time took up to four times as long: processors did not prefetch X.) */
+ * a time took up to four times as long: doc/log/cpu_products.md.) */
 #define WIDE(name, W)                                                          \
     for (int r = 0; r < SPS_RUN; r++)                                          \
         for (j = 0; j + 8 * W <= t->p.k; j += 8 * W)                           \
@@ -140,8 +140,6 @@ static void add_rest(const task *t, int64_t s, const bool f32,
     spsi_cpu_product_rows(&t->p, s * SPS_RUN, SPS_RUN, 0, 1, part);
 }
 
-enum { AHEAD = 24 };       /* runs by which values are prefetched */
-
 /* Computes slice s for a single right-hand side; x and y have no gaps.  V is a
  * vector of W doubles, F of W floats.  (Vectors wider than registers would be
  * kept in memory.) */
@@ -155,9 +153,7 @@ enum { AHEAD = 24 };       /* runs by which values are prefetched */
         const double *x = t->p.x;                                              \
         V sum[SPS_RUN / W] = {0};                                              \
                                                                                \
-        for (int64_t q = f->run[s]; q < run; q++) {                            \
-            __builtin_prefetch((const char *)f->val +                          \
-                               (q + AHEAD) * SPS_RUN * (f32 ? 4 : 8));         \
+        for (int64_t q = f->run[s]; q < run; q++)                              \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++) {                     \
                 const V xh = *(const V *)(x + f->base[q] + h * W);             \
                 const int64_t at = q * SPS_RUN + h * W;                        \
@@ -168,7 +164,6 @@ enum { AHEAD = 24 };       /* runs by which values are prefetched */
                 else                                                           \
                     sum[h] += *(const V *)((const double *)f->val + at) * xh;  \
             }                                                                  \
-        }                                                                      \
         if (f->rest[s] == f->rest[s + 1] && is_plain(&t->p))                   \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++)                       \
                 *(V *)((double *)t->p.y + i + h * W) = t->p.alpha * sum[h];    \
