@@ -89,6 +89,21 @@ void spsi_small_destroy(sps_small **C_p)
     spsi_free(C->ctx, C);
 }
 
+sps_status spsi_small_enlarge(sps_small **C_p, int max_rows, int max_cols)
+{
+    sps_small *larger = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_small_create((*C_p)->ctx, max_rows, max_cols, &larger));
+    SPS_TRY(spsi_small_copy(*C_p, larger));
+    spsi_small_destroy(C_p);
+    *C_p = larger;
+    return SPS_OK;
+fail:
+    spsi_small_destroy(&larger);
+    return st;
+}
+
 void spsi_small_shape(sps_small *C, int rows, int cols)
 {
     assert(0 <= rows && rows <= C->max_rows);

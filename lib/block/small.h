@@ -32,6 +32,9 @@ sps_status spsi_small_create(sps_context *ctx, int max_rows, int max_cols,
 sps_status spsi_small_create_device(sps_context *ctx, int max_rows,
                                     int max_cols, sps_small **C_p);
 void spsi_small_destroy(sps_small **C_p);
+/* Gives *C_p, in host memory, room for so many rows and columns and keeps its
+ * contents; SPS_ENOMEM leaves it as it is. */
+sps_status spsi_small_enlarge(sps_small **C_p, int max_rows, int max_cols);
 void spsi_small_shape(sps_small *C, int rows, int cols);  /* contents lost */
 /* Returns the address of element (i, j) of a matrix in host memory. */
 static inline double *spsi_small_at(const sps_small *C, int i, int j)

@@ -96,7 +96,7 @@ static sps_status allocate(sps_eigen *e)
 
     SPS_TRY(spsi_subspace_allocate(&e->space, e->type->stack,
                                    e->type->longest));
-    SPS_TRY(spsi_ritz_allocate(&e->ritz, e->space.longest));
+    SPS_TRY(spsi_ritz_allocate(&e->ritz, e->type->stack));
     SPS_TRY(spsi_proof_allocate(&e->proof));
     SPS_TRY(SPS_OWN(&e->own, e->space.width, &e->transform.spread));
     SPS_TRY(SPS_OWN(&e->own, e->count, &e->relative));

@@ -10,10 +10,10 @@
 
 #include "core/timer.h"
 
-sps_status spsi_ritz_allocate(sps_ritz *r, int columns)
+sps_status spsi_ritz_allocate(sps_ritz *r, int stack)
 {
     sps_owner *own = r->space->pencil->own;
-    int w = r->space->width;
+    int w = r->space->width, most = stack * w;
     double **const real[] = { &r->value, &r->theta, &r->resnorm, &r->xnorm,
                               &r->mnorm, NULL };
     sps_small **small[] = { &r->H, &r->U, &r->C };
@@ -22,9 +22,21 @@ sps_status spsi_ritz_allocate(sps_ritz *r, int columns)
     SPS_TRY(spsi_own_numbers(own, w, real));
     SPS_TRY(SPS_OWN(own, w, &r->done));
     SPS_TRY(SPS_OWN(own, w, &r->order));
-    SPS_TRY(SPS_OWN(own, columns, &r->scratch));
+    SPS_TRY(SPS_OWN(own, r->space->longest, &r->scratch));
     for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        SPS_TRY(spsi_own_small(own, columns, columns, small[i]));
+        SPS_TRY(spsi_own_small(own, most, most, small[i]));
+fail:
+    return st;
+}
+
+sps_status spsi_ritz_extend(sps_ritz *r)
+{
+    int most = r->space->longest;
+    sps_status st;
+
+    SPS_TRY(spsi_small_enlarge(&r->H, most, most));
+    SPS_TRY(spsi_small_enlarge(&r->U, most, most));
+    SPS_TRY(spsi_small_enlarge(&r->C, most, most));
 fail:
     return st;
 }

@@ -27,8 +27,9 @@ typedef struct sps_ritz {
     sps_small *U, *C;            /* scratch memory of that shape */
 } sps_ritz;
 
-/* `columns`: the largest order of H. */
-sps_status spsi_ritz_allocate(sps_ritz *r, int columns);
+sps_status spsi_ritz_allocate(sps_ritz *r, int stack);
+/* Makes room for as many columns of S as the longest one has. */
+sps_status spsi_ritz_extend(sps_ritz *r);
 
 /* Solves sign H V = V diag(w), with V in place of H and the pairs in the order
  * wanted; sign w are the Ritz values of the operator of the transformation. */

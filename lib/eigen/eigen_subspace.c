@@ -60,9 +60,8 @@ sps_status spsi_subspace_allocate(sps_subspace *s, int stack, int longest)
     SPS_TRY(SPS_OWN(own, 2 * (int64_t)most, &s->scratch));
     SPS_TRY(spsi_own_small(own, most, most, &s->G));
     SPS_TRY(spsi_own_small(own, most, most, &s->T));
-    SPS_TRY(spsi_own_small(own, most > s->longest ? most : s->longest,
-                           most > s->longest ? most : s->longest, &s->C));
-    SPS_TRY(spsi_own_small(own, s->longest, w, &s->J));
+    SPS_TRY(spsi_own_small(own, most, most, &s->C));
+    SPS_TRY(spsi_own_small(own, columns, w, &s->J));
     SPS_TRY(spsi_deflation_reserve(s->deflation, most));
     most = s->deflation->fixed->width;
     SPS_TRY(spsi_reserve(own->ctx, n, most > columns ? most : columns));
@@ -90,9 +89,12 @@ fail:
 
 sps_status spsi_subspace_extend(sps_subspace *s, int kept)
 {
+    int most = s->longest > s->C->max_rows ? s->longest : s->C->max_rows;
     sps_status st;
 
     SPS_TRY(spsi_reserve(s->pencil->ctx, s->pencil->n, s->longest));
+    SPS_TRY(spsi_small_enlarge(&s->C, most, most));
+    SPS_TRY(spsi_small_enlarge(&s->J, most, s->width));
     SPS_TRY(extend(&s->S, s->longest, kept));
     if (!s->pencil->M) s->MS = s->S;
     else SPS_TRY(extend(&s->MS, s->longest, kept));

@@ -30,11 +30,11 @@ struct sps_subspace {
     sps_small *G, *T, *C, *J;
 };
 
-/* Allocates S, AS and MS with `stack` times the width as columns, and small
- * matrices for up to `longest`. */
+/* Allocates S, AS and MS with `stack` times the width as columns; they may be
+ * given up to `longest`. */
 sps_status spsi_subspace_allocate(sps_subspace *s, int stack, int longest);
-/* Gives S, AS and MS memory for `longest` columns and keeps the first `kept`.
- * SPS_ENOMEM or SPS_EDEVMEM leaves them as they are. */
+/* Gives S, AS and MS memory for s->longest columns and keeps the first `kept`.
+ * On SPS_ENOMEM or SPS_EDEVMEM AS, and perhaps others, stay as they are. */
 sps_status spsi_subspace_extend(sps_subspace *s, int kept);
 /* Sets the number of columns of X to m. */
 void spsi_subspace_set_columns(sps_subspace *s, int m);

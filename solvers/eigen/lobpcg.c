@@ -61,15 +61,15 @@ static sps_status setup(sps_eigen *e, void *method)
 {
     struct lobpcg *l = method;
     sps_status st = SPS_OK;
-    int m = e->space.width, most = e->space.longest;
+    int m = e->space.width;
 
     SPS_TRY(SPS_OWN(&e->own, m, &l->active));
-    SPS_TRY(SPS_OWN(&e->own, most, &l->w));
-    SPS_TRY(spsi_own_small(&e->own, most, most, &l->PAP));
-    SPS_TRY(spsi_own_small(&e->own, most, most, &l->K));
-    SPS_TRY(spsi_own_small(&e->own, most, m, &l->B));
-    SPS_TRY(spsi_own_small(&e->own, most, m, &l->N));
-    SPS_TRY(spsi_own_small(&e->own, most, m, &l->G));
+    SPS_TRY(SPS_OWN(&e->own, e->space.longest, &l->w));
+    SPS_TRY(spsi_own_small(&e->own, m, m, &l->PAP));
+    SPS_TRY(spsi_own_small(&e->own, STACK * m, 2 * m, &l->K));
+    SPS_TRY(spsi_own_small(&e->own, STACK * m, m, &l->B));
+    SPS_TRY(spsi_own_small(&e->own, STACK * m, m, &l->N));
+    SPS_TRY(spsi_own_small(&e->own, STACK * m, m, &l->G));
     SPS_TRY(spsi_own_small(&e->own, m, m, &l->T));
 fail:
     return st;
@@ -298,6 +298,22 @@ static bool clustered(const sps_eigen *e)
     return fabs(end - e->ritz.value[last]) < CLUSTER * fabs(end);
 }
 
+static sps_status extend_all(sps_eigen *e, struct lobpcg *l)
+{
+    int m = e->space.width, most = e->space.longest;
+    sps_status st;
+
+    SPS_TRY(spsi_small_enlarge(&l->PAP, most, most));
+    SPS_TRY(spsi_small_enlarge(&l->K, most, most));
+    SPS_TRY(spsi_small_enlarge(&l->B, most, m));
+    SPS_TRY(spsi_small_enlarge(&l->N, most, m));
+    SPS_TRY(spsi_small_enlarge(&l->G, most, m));
+    SPS_TRY(spsi_ritz_extend(&e->ritz));
+    SPS_TRY(spsi_subspace_extend(&e->space, e->space.m + l->p));
+fail:
+    return st;
+}
+
 /* Extends S if the tolerance is predicted to be far away.  Without memory for
  * that the search goes on as before; several processes would have to agree on
  * it and are left alone. */
@@ -313,7 +329,7 @@ static sps_status extend(sps_eigen *e, struct lobpcg *l)
         !isfinite(before) || !clustered(e) ||
         left * CHECK <= SLOW * fmax(before - left, 0))
         return SPS_OK;
-    st = spsi_subspace_extend(&e->space, s->m + l->p);
+    st = extend_all(e, l);
     if (st == SPS_ENOMEM || st == SPS_EDEVMEM) return SPS_OK;
     e->search.event = "basis extended";
     return st;
