@@ -209,7 +209,8 @@ sps_status spsi_two_way_create(sps_context *ctx, const sps_csr *A, int k,
     sps_two_way *w = NULL;
     sps_status st = SPS_OK;
 
-    if (!ctx->backend->two_way_there || A->nnz == 0) return st;
+    if (!ctx->backend->two_way_there || A->nnz == 0 || A->nrow > INT32_MAX)
+        return st;
     SPS_TRY(SPS_NEW(ctx, 1, &w));
     w->ctx = ctx;
     w->nrow = A->nrow;
