@@ -38,8 +38,8 @@ typedef struct sps_eigen_type {
     const char *name;
     size_t size;              /* sizeof its own struct */
     int stack;                /* columns of S, in units of m */
-    int longest;              /* most columns of S that spsi_subspace_extend
-                                 may give it; not used if less than those */
+    int longest;              /* most columns that spsi_subspace_extend gives
+                                 S; 0: S is never extended */
     bool preconditioned;      /* uses the preconditioner T */
     bool folds;               /* finds the nearest pairs without factors */
     sps_status (*setup)(sps_eigen *e, void *method);

@@ -37,6 +37,7 @@
                         of those before it */
 #define ALONG 1e-8   /* least squared distance of a unit column from the span
                         of Q, at which W'M W - C'C has half of its digits */
+#define BLOCKS 24    /* most blocks of an extended S, in units of the width */
 #define JOINED 128   /* largest number of columns of Q and W together for a
                         product in place */
 
@@ -47,7 +48,7 @@ sps_status spsi_subspace_allocate(sps_subspace *s, int stack, int longest)
     int w = s->width, columns = stack * w, given = s->deflation->given, most;
     sps_status st = SPS_OK;
 
-    if (longest > 24 * w) longest = 24 * w;
+    if (longest > BLOCKS * w) longest = BLOCKS * w;
     if (longest > s->pencil->rows) longest = (int)s->pencil->rows;
     s->longest = longest > columns ? longest : columns;
     most = columns > given ? columns : given;

@@ -51,8 +51,9 @@ sps_status spsi_subspace_orth(sps_subspace *s, const sps_operator *M,
 /* S(:, 0 .. c - 1) = S(:, 0 .. r - 1) K for K of r x c, and the same for A S
  * and M S. */
 sps_status spsi_subspace_rotate(sps_subspace *s, const sps_small *K);
-/* S = S Q and so on for the first U->rows columns, Q = I - U T U'
- * (spsi_small_reflectors): of S and of A S, twice read, twice written. */
+/* S = S Q for the first U->rows columns and Q = I - U T U'
+ * (spsi_small_reflectors), and the same for A S and M S: each is read twice and
+ * written once. */
 sps_status spsi_subspace_reflect(sps_subspace *s, const sps_small *U,
                                  const sps_small *T);
 /* Computes the extreme Ritz values, low and high, of some Lanczos steps with

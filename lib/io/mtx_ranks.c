@@ -178,7 +178,8 @@ fail:
     return st;
 }
 
-/* Sums the entries of buckets, and divides the rows by them. */
+/* Sums over the processes how many entries each bucket of rows has, and divides
+ * the rows so that all processes have about as many. */
 static sps_status cut(ranks *k)
 {
     const int64_t buckets = k->own.buckets;

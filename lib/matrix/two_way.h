@@ -53,7 +53,7 @@ void spsi_two_way_destroy(sps_two_way **w_p);
 sps_status spsi_two_way_there(const sps_two_way *w, const double *c,
                               const sps_block *X, sps_block *U, double *norm);
 /* Z = (A'U + d V) diag(a) + Z diag(b) for the last U, and its norms; without
- * V, or without Z if it is NULL. */
+ * V if V is NULL, without the old Z if b is NULL. */
 sps_status spsi_two_way_back(const sps_two_way *w, const double *a, double d,
                              const sps_block *V, const double *b, sps_block *Z,
                              double *norm);

@@ -100,8 +100,8 @@ static void clear_tiny(double *val, int64_t count)
         if (fabs(val[p]) < largest) val[p] = 0;
 }
 
-/* Returns the type of the values of T with factors: single precision only in
- * device memory. */
+/* Returns the type in which a scaled copy of T stores its values: floats if the
+ * levels are in floats and T lies in device memory, else doubles. */
 static sps_dtype type_of(const amg *m, const sps_csr *T)
 {
     return m->floats && T->place != SPS_HOST ? SPS_F32 : SPS_F64;
@@ -112,8 +112,8 @@ static size_t bytes_of(const sps_csr *S)
     return spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
 }
 
-/* Makes *S a matrix with the pattern of T; its values are in new memory, where
- * T is, and not set yet. */
+/* Makes *S a matrix that shares the pattern of T and has memory of its own for
+ * values, in the place of T; the values are not set yet. */
 static sps_status open_scaled(const amg *m, const sps_csr *T, sps_csr *S)
 {
     sps_context *ctx = m->super.ctx;

@@ -13,7 +13,7 @@
 
 /* Y = alpha t + beta Y for the product t = A X that cuSPARSE has computed, with
  * leading dimension ld.  Used where cuSPARSE does not accept alpha and beta in
- * device memory, or lets a NaN pass although alpha = 0. */
+ * device memory, or writes the NaN of a product to Y although alpha = 0. */
 sps_status spsi_cusparse_join(const sps_spmm_args *args, const void *t,
                               int64_t ld);
 /* Copies the first column of a block to that of another block, bit for bit. */
