@@ -68,7 +68,8 @@ def get_requires_for_build_wheel(config_settings=None):
 
 
 def file_of(pattern):
-    """The file of an installed distribution by its place in site-packages."""
+    """Returns the path of a file of an installed distribution, whose place
+    in site-packages is given as a pattern."""
     for folder in sys.path:
         found = glob.glob(os.path.join(folder, pattern), recursive=True)
         if found:
@@ -77,7 +78,8 @@ def file_of(pattern):
 
 
 def write_aliases(header, to):
-    """LAPACKE_dposv is scipy_LAPACKE_dposv, and so on."""
+    """Writes a header by which LAPACKE_dposv means scipy_LAPACKE_dposv, and
+    so on."""
     with open(header, encoding="utf-8") as f:
         names = re.findall(r"\bscipy_(LAPACKE_\w+)\s*\(", f.read())
     names += ["openblas_get_num_threads", "openblas_set_num_threads"]
@@ -86,7 +88,8 @@ def write_aliases(header, to):
 
 
 def switches(folder):
-    """Variables for configure; a file they name is written to the folder."""
+    """Returns variables for configure.  Files that they name are written to
+    the folder."""
     found = []
     if from_pypi("lapacke.h"):
         header = file_of(HEADER)
@@ -105,8 +108,8 @@ def switches(folder):
 
 
 def carried():
-    """{file to copy: its path in the package}: the library of PyPI that the
-    built one loads, and the text of its licenses."""
+    """Returns {file to copy: its path in the package}: the library of PyPI
+    that the built one loads, and the text of its licenses."""
     if not from_pypi("lapacke.h"):
         return {}
     return {

@@ -27,12 +27,14 @@ WORDING = {
 
 
 def stem(path):
-    """libspsolve.so of libspsolve/libspsolve.so.0; libz of libz-5af.so.1."""
+    """Returns the name of a library without version and hash: libspsolve.so
+    for libspsolve/libspsolve.so.0, libz for libz-5af.so.1."""
     return re.sub(r"(-[0-9a-f]+)?\.so(\.\d+)*$", "", os.path.basename(path))
 
 
 def table(text):
-    """{library: licenses} of the rows `library` | parts | licenses."""
+    """Returns {library: licenses}, from the rows `library` | parts |
+    licenses of a table."""
     rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", text, flags=re.M)
     return {name: [one.strip() for one in licenses.split(",")]
             for name, licenses in rows}
@@ -54,7 +56,7 @@ def faults_of(library, licenses, text):
 
 
 def faults(path):
-    """What is wrong with the wheel, a list of sentences."""
+    """Returns what is wrong with the wheel, a list of sentences."""
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
 

@@ -49,7 +49,7 @@ def source():
 
 
 def is_made(folder, names):
-    """What builds leave in a source tree."""
+    """Returns the names of what builds leave in a source tree."""
     return [n for n in names if n in MADE or
             n.endswith((".o", ".lo", ".la", ".log", ".trs", ".egg-info")) or
             n.startswith("libspsolve-") or
@@ -62,7 +62,8 @@ def copy_source(to):
 
 
 def run(folder, *command, needs=TOOLS):
-    """The library finds those beside it: ld reads LD_RUN_PATH."""
+    """Runs a command in the folder.  ld reads LD_RUN_PATH, so that the library
+    will find the libraries that lie in the same folder as itself."""
     print("+", *command, flush=True)
     environment = dict(os.environ, LD_RUN_PATH="$ORIGIN")
     environment.setdefault("CFLAGS", "-O3")
@@ -75,7 +76,8 @@ def run(folder, *command, needs=TOOLS):
 
 
 def make_configure(tree):
-    """Tarballs and sdists have it, checkouts do not."""
+    """Makes configure if the tree has none: tarballs and sdists have it,
+    checkouts do not."""
     if os.path.exists(os.path.join(tree, "configure")):
         return
     if not shutil.which("autoreconf"):
@@ -86,7 +88,8 @@ def make_configure(tree):
 
 
 def check_tools():
-    """Before the long way through configure; CC may name another compiler."""
+    """Raises SetupError if there is no C compiler (CC may name one) or no make:
+    sooner, and with a clearer text, than configure would."""
     if not (os.environ.get("CC") or shutil.which("cc") or
             shutil.which("gcc")) or not shutil.which("make"):
         raise SetupError("a C compiler and make are needed: apt install "
@@ -94,7 +97,7 @@ def check_tools():
 
 
 def cuda():
-    """What --with-cuda gets, "no" by default."""
+    """Returns the value for configure's --with-cuda, "no" by default."""
     return os.environ.get("SPSOLVE_CUDA") or "no"
 
 
@@ -105,7 +108,8 @@ def switches():
 
 
 def install_targets():
-    """Installed ones, since those of the build folder may look into it."""
+    """Returns targets of make that install the library: it is taken from the
+    installation because the one in the build folder may refer to that."""
     module = [] if cuda() == "no" else ["install-spsolvemoduleLTLIBRARIES"]
     return ["install-libLTLIBRARIES"] + module
 
@@ -133,8 +137,8 @@ def build_library(to):
 
 
 class BuildPackage(build_py):
-    """Not in an editable installation, for which SPSOLVE_LIBRARY names a
-    library that was built before."""
+    """Builds the package with the library in it.  In an editable
+    installation the library is not built: there SPSOLVE_LIBRARY names one."""
 
     def run(self):
         check_tools()
@@ -144,8 +148,8 @@ class BuildPackage(build_py):
 
 
 class Sdist(sdist):
-    """With the sources of the library in the folder `source`, and configure
-    made, so that who installs it needs no Autotools."""
+    """Makes an sdist that has the sources of the library in the folder
+    `source`, and configure, so that installing it does not need Autotools."""
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
@@ -156,14 +160,16 @@ class Sdist(sdist):
 
 
 class Platform(Distribution):
-    """Its files depend on the platform, though nothing is an extension."""
+    """A distribution whose files depend on the platform, although it has no
+    extension modules."""
 
     def has_ext_modules(self):
         return True
 
 
 class Wheel(bdist_wheel):
-    """Of this platform, for every Python; not without licenses."""
+    """Makes a wheel for this platform and every Python 3; fails if a license
+    is missing."""
 
     def get_tag(self):
         return ("py3", "none") + super().get_tag()[2:]

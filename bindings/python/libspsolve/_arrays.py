@@ -14,8 +14,8 @@ from ._structs import Order, Place
 
 
 def dense(value: Any, name: str) -> Any:
-    """value as an array of float64 or complex128 with 1 or 2 dimensions, where
-    it lies; in device memory float64 alone."""
+    """Returns value as an array of float64 or complex128 with 1 or 2
+    dimensions, where it lies; in device memory only as float64."""
     if type(value) is np.ndarray and value.dtype is DOUBLE and \
             1 <= value.ndim <= 2:
         return value
@@ -37,7 +37,8 @@ def dense(value: Any, name: str) -> Any:
 
 
 def number_kind(dtype: np.dtype, name: str) -> type:
-    """float64 or complex128; TypeError for other numbers and objects."""
+    """Returns the type to compute in, float64 or complex128; raises
+    TypeError for other numbers and objects."""
     if dtype.kind in "biuf" and dtype.itemsize <= 8:
         return np.float64
     if dtype.kind == "c" and dtype.itemsize <= 16:
@@ -52,8 +53,8 @@ def address(a: Any) -> int:
 
 
 def interleave(a: np.ndarray) -> np.ndarray:
-    """Rows 2 i and 2 i + 1 of the result are the real and the imaginary part
-    of row i.
+    """Returns a complex array as a real one of twice as many rows: rows 2 i and
+    2 i + 1 are the real and the imaginary part of row i.
 
     >>> interleave(np.array([[1 + 2j, 3]])).tolist()
     [[1.0, 3.0], [2.0, 0.0]]
@@ -72,7 +73,7 @@ def complete(a: np.ndarray) -> np.ndarray:
 
 
 def columns(a: Any) -> Any:
-    """A vector as an array of one column, without a copy."""
+    """Returns a vector as an array of one column, without a copy."""
     return a[:, None] if a.ndim == 1 else a
 
 
@@ -87,22 +88,24 @@ def _step(sizes: Any, strides: Any, where: int) -> Optional[int]:
 
 
 def row_step(a: Any) -> Optional[int]:
-    """Doubles from row to row if the k numbers of a row are side by side and
-    rows do not overlap, else None."""
+    """Returns the number of doubles from one row to the next if the k
+    numbers of a row are side by side and rows do not overlap, else None."""
     package = package_of(a)
     return _step(a.shape, package.strides(a), package.address(a))
 
 
 def column_step(a: Any) -> Optional[int]:
-    """Doubles from column to column if the n numbers of a column are contiguous
-    and columns do not overlap, else None."""
+    """Returns the number of doubles from one column to the next if the n
+    numbers of a column are side by side and columns do not overlap, else
+    None."""
     package = package_of(a)
     return _step(a.shape[::-1], package.strides(a)[::-1], package.address(a))
 
 
 def empty(n: int, k: int, like: Any, by_columns: bool = False) -> Any:
-    """An uninitialised array of the package of `like`; one of NumPy in C order
-    begins at a multiple of 256 bytes, where the library need not copy it."""
+    """Returns an uninitialised array of the package of `like`; one of NumPy
+    in C order begins at a multiple of 256 bytes, so that the library need
+    not copy it."""
     package = package_of(like)
     if by_columns:
         return package.empty((k, n), like).T
@@ -114,13 +117,14 @@ def empty(n: int, k: int, like: Any, by_columns: bool = False) -> Any:
 
 
 def empty_like(a: Any) -> Any:
-    """One of the shape and the order of a."""
+    """Returns an uninitialised array of the shape and the order of a."""
     by_columns = row_step(a) is None and column_step(a) is not None
     return empty(a.shape[0], a.shape[1], a, by_columns)
 
 
 def extent(a: Any) -> Tuple[int, int]:
-    """The first address, and that behind the last number."""
+    """Returns the first address of an array, and the one after its last
+    number."""
     package = package_of(a)
     first = package.address(a)
     if 0 in a.shape:
@@ -133,7 +137,7 @@ def extent(a: Any) -> Tuple[int, int]:
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Whether the ranges of addresses of two arrays do."""
+    """Returns whether the memory of two arrays overlaps."""
     if type(a) is type(b) is np.ndarray:
         return np.may_share_memory(a, b)
     (low, high), (first, last) = extent(a), extent(b)
@@ -142,8 +146,8 @@ def overlap(a: Any, b: Any) -> bool:
 
 
 def usable(context: Context, array: Any) -> Tuple[Optional[int], int]:
-    """row_step and address of an array that the library can use where it is,
-    else None and 0."""
+    """Returns row_step and address of an array that the library can use
+    where it is, else None and 0."""
     package = package_of(array)
     if package.place != context.place:
         return None, 0
@@ -220,9 +224,9 @@ class Block:
 
 
 class Slot:
-    """The block of an argument of a solve, which serves the next one as well if
-    its array lies at the same place, or is copied and has the same shape.  No
-    array is held between solves."""
+    """The block for one argument of solve.  It is used again by the next
+    solve if the array lies at the same place, or is copied and has the same
+    shape.  No array is held between solves."""
 
     def __init__(self) -> None:
         self.key: Any = None
@@ -239,7 +243,7 @@ class Slot:
         return self.block
 
     def release(self, context: Context) -> None:
-        """The solve has ended."""
+        """Called after a solve: lets go of the array."""
         if self.block is not None:
             self.block.array = None
             context.borrowed.pop(id(self.block.handle), None)

@@ -17,7 +17,7 @@ Product = Callable[[Any], Any]
 
 
 class Progress(NamedTuple):
-    """What a callback is told after an iteration."""
+    """The argument of a monitor callback, called after each iteration."""
 
     iteration: int
     residuals: np.ndarray     #: of every column, relative, not yet verified
@@ -30,12 +30,12 @@ class Progress(NamedTuple):
 
 
 def is_operator(A: Any) -> bool:
-    """Whether A is a function or has products like a LinearOperator."""
+    """Returns whether A is a function or has products like a LinearOperator."""
     return callable(A) or hasattr(A, "matmat") or hasattr(A, "matvec")
 
 
 def product_of(A: Any, name: str) -> Product:
-    """A as a function of n x k arrays."""
+    """Returns A as a function of n x k arrays."""
     if "complex" in str(getattr(A, "dtype", "")):
         raise TypeError(f"{name} is a complex operator; only complex sparse "
                         "matrices can be used, which have an equivalent real "
@@ -55,7 +55,7 @@ def product_of(A: Any, name: str) -> Product:
 
 
 def by_columns(product: Product) -> Product:
-    """A product with vectors as one with n x k arrays."""
+    """Returns a function of n x k arrays, made of one of vectors."""
     def block(X: Any) -> Any:
         return package_of(X).module.stack([product(x) for x in X.T], 1)
     return block
@@ -90,9 +90,9 @@ def _store(product: Any, y: Any, alpha: float, beta: float,
 
 def apply_function(context: Context, function: Product, name: str,
                    rows: Optional[int] = None) -> Any:
-    """A sps_apply_fn; the arrays that the function gets are valid during the
-    call, and on the host read-only; they have as many rows as its result, or
-    `rows`."""
+    """Returns a sps_apply_fn that calls a Python function.  The arrays that
+    the function gets are valid during the call, and on the host read-only;
+    they have as many rows as its result, or `rows`."""
     device = context.queue.package
     if device is None and not context.on_host:
         device = importer()
@@ -127,7 +127,7 @@ def apply_function(context: Context, function: Product, name: str,
 
 
 def user_operator(context: Context, A: Any, n: int, props: int) -> Any:
-    """A handle of an operator that calls A."""
+    """Makes an operator that calls A; returns its handle."""
     call = apply_function(context, product_of(A, "A"), "A")
     handle = context.make("sps_operator_user", context.handle, n, call, None,
                           props)
@@ -136,7 +136,7 @@ def user_operator(context: Context, A: Any, n: int, props: int) -> Any:
 
 
 def adjoint_of(A: Any) -> Optional[Product]:
-    """The adjoint of A as a function of m x k arrays, or None."""
+    """Returns the adjoint of A as a function of m x k arrays, or None."""
     if hasattr(A, "rmatmat"):
         def adjoint(X: Any) -> Any:
             try:
@@ -151,7 +151,7 @@ def adjoint_of(A: Any) -> Optional[Product]:
 
 
 def user_pair(context: Context, A: Any, shape: Any) -> Any:
-    """A handle of an operator that calls A and its adjoint."""
+    """Makes an operator that calls A and its adjoint; returns its handle."""
     adjoint = adjoint_of(A)
     if adjoint is None:
         raise TypeError("least squares need the adjoint of A: a LinearOperator "
@@ -165,7 +165,7 @@ def user_pair(context: Context, A: Any, shape: Any) -> Any:
 
 
 def user_precond(context: Context, M: Any, n: int) -> Any:
-    """A handle of a preconditioner that calls M."""
+    """Makes a preconditioner that calls M; returns its handle."""
     call = apply_function(context, product_of(M, "M"), "M")
     handle = context.make("sps_precond_user", context.handle, n, call, None)
     context.borrow(handle, call)
@@ -174,7 +174,7 @@ def user_precond(context: Context, M: Any, n: int) -> Any:
 
 def monitor_function(callback: Callable[[Progress], Any],
                      raised: List[BaseException]) -> Any:
-    """A sps_monitor_fn."""
+    """Returns a sps_monitor_fn that calls a callback."""
     def call(pointer: Any, data: Any) -> bool:
         try:
             p = pointer.contents
@@ -188,7 +188,8 @@ def monitor_function(callback: Callable[[Progress], Any],
 
 
 def size_of(A: Any, n: Optional[int]) -> int:
-    """Rows of an operator; a plain function needs n."""
+    """Returns the number of rows of an operator; for a plain function it
+    must be given as n."""
     shape = getattr(A, "shape", None)
     if shape is None:
         if n is None:
@@ -196,5 +197,5 @@ def size_of(A: Any, n: Optional[int]) -> int:
         return int(n)
     if len(shape) != 2 or shape[0] != shape[1]:
         raise ValueError(f"A has the shape {tuple(shape)}; it must be square, "
-                         "but for lsqr and lsmr")
+                         "except for lsqr and lsmr")
     return int(shape[0])

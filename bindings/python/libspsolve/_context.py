@@ -42,8 +42,8 @@ def _options(device: str, threads: int, seed: int,
 
 
 def c_int(value: Any, name: str) -> int:
-    """value as an int of C, which the library will look at; TypeError if it is
-    no whole number."""
+    """Returns value as a C int, whose range the library checks; raises
+    TypeError if it is not a whole number."""
     try:
         return max(-2**31, min(operator.index(value), 2**31 - 1))
     except TypeError:
@@ -53,13 +53,15 @@ def c_int(value: Any, name: str) -> int:
 
 @lru_cache(maxsize=None)
 def _maker(function: str) -> Tuple[Any, str]:
-    """The function sps_<object>_<verb>, and its object."""
+    """Returns the function sps_<object>_<verb> of the library, and the
+    object."""
     return getattr(lib, function), function.split("_")[1]
 
 
 @lru_cache(maxsize=None)
 def _destroyer(kind: str) -> Tuple[Any, bool]:
-    """The function, and whether the context is its first argument."""
+    """Returns the function that destroys such objects, and whether the
+    context is its first argument."""
     return getattr(lib, f"sps_{kind}_destroy"), kind in ("csr", "options")
 
 
@@ -84,10 +86,11 @@ class Ordered:
 
 
 class Context:
-    """Owns a sps_context, handles, and the Python objects that these borrow.
+    """Owns a sps_context, the handles made in it, and the Python objects whose
+    memory these use.
 
-    It is closed when it is collected, with the solver that owns it.  Callbacks
-    of the caller may refer to that solver: the collector finds such cycles.
+    It is closed when the solver that owns it is collected.  Callbacks of the
+    caller may refer to that solver: the collector finds such cycles.
     """
 
     handle = ctypes.c_void_p()
@@ -115,7 +118,8 @@ class Context:
     # ------------------------------------------------------------- failures
 
     def check(self, status: int) -> None:
-        """Raises what a callback has raised, else the library's failure."""
+        """Raises the exception of a callback if there was one, else that for
+        a status other than OK."""
         if self.raised:
             raised = self.raised[0]
             self.raised.clear()
@@ -129,8 +133,9 @@ class Context:
     # -------------------------------------------------------------- streams
 
     def ordered(self, *arrays: Any) -> ContextManager[None]:
-        """Inside of it the library finds complete what the current streams of
-        the arrays' packages write; afterwards these find its results so."""
+        """Context manager: inside it the library waits for what the current
+        streams of the arrays' packages write; at its end these wait for the
+        library."""
         if self.on_host and self.queue.package is None:
             return _NOTHING
         return Ordered(self, arrays)
@@ -168,7 +173,8 @@ class Context:
 
     @contextmanager
     def temporary(self) -> Iterator[None]:
-        """Destroys at its end what was made inside of it."""
+        """Context manager that destroys at its end the handles that were
+        made inside it."""
         count = len(self.handles)
         try:
             yield
@@ -189,7 +195,8 @@ class Context:
     # -------------------------------------------------------------- threads
 
     def __enter__(self) -> "Context":
-        """One thread at a time; a callback cannot use it again."""
+        """Locks the context: one thread at a time can use it, and a callback
+        cannot use the context that calls it."""
         me = threading.get_ident()
         if self.user == me:
             raise RuntimeError("a callback may not use the solver that calls "
@@ -217,8 +224,8 @@ class Context:
                 for name, value in facts.items()}
 
     def take_notes(self) -> Tuple[str, ...]:
-        """The notes since the last call; those of the library are warned of,
-        but for its choices."""
+        """Returns the notes since the last call.  Each is a warning as well,
+        except those about what the library chose."""
         notes: List[str] = []
         while True:
             note = lib.sps_context_note(self.handle, self.seen)

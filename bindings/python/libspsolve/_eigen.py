@@ -25,7 +25,8 @@ WHICH = {"SA": "smallest", "LA": "largest", "smallest": "smallest",
 
 
 def _choice(which: Optional[str], sigma: Optional[float]) -> Dict[str, Any]:
-    """The options which and sigma, of SciPy's words or the library's."""
+    """Returns the options which and sigma, given in SciPy's words or the
+    library's."""
     if which in (None, "LM", "nearest") and sigma is not None:
         return {"which": "nearest", "sigma": float(sigma)}
     if which == "nearest":
@@ -45,10 +46,11 @@ def _choice(which: Optional[str], sigma: Optional[float]) -> Dict[str, Any]:
 
 
 class _EigenSystem(System):
-    """A and M, of which M may be a matrix or an operator."""
+    """A and M; M may be a matrix or an operator."""
 
     def __init__(self, A: Any, M: Any, **arguments: Any) -> None:
-        # Of a matrix symmetry is checked, of an operator it is declared.
+        # The library checks whether a matrix is symmetric; an operator has to
+        # be declared so.
         declared = None if is_sparse(A) else "sym"
         super().__init__(A, assume_a=declared, **arguments)
         if self.dtype is COMPLEX:
@@ -107,8 +109,8 @@ class _EigenSystem(System):
 
 
 def _guess(v0: Any, k: int, system: _EigenSystem) -> Any:
-    """An n x k array where v0 lies, or A; zero columns are replaced by random
-    ones."""
+    """Returns the initial guess, an n x k array in the memory where v0 or A
+    is; zero columns are replaced by random ones."""
     n = system.shape[0]
     guess = None if v0 is None else columns(dense(v0, "v0"))
     arrays = system._arrays()

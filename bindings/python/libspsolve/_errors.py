@@ -107,7 +107,7 @@ _WORDS = {"if it is symmetric, declare it SPS_SYMMETRIC":
 
 
 def error(status: int, text: str) -> Error:
-    """The exception for a status that is not OK."""
+    """Returns the exception for a status that is not OK."""
     for word, here in _WORDS.items():
         text = text.replace(word, here)
     e = _CLASSES.get(status, Error)(text)
@@ -120,7 +120,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def warn(text: str, category: Type[Warning]) -> None:
-    """Warns at the line of the caller that is outside of this package."""
+    """Warns; the line reported is the last one outside this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
         level, frame = level + 1, frame.f_back

@@ -29,8 +29,9 @@ SIGINT = int(signal.SIGINT)
 
 
 class _Watcher:
-    """The pipe, its thread, and the contexts in whose calls the main thread
-    is: more than one if a callback solves a system of its own."""
+    """Owns the pipe and the thread that reads it, and lists the contexts in
+    whose calls the main thread is: several if a callback solves a system of
+    its own."""
 
     def __init__(self) -> None:
         self.reading, self.writing = os.pipe()

@@ -83,7 +83,8 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
 
 
 def path() -> str:
-    """The file that is loaded; a bare name is searched by the system."""
+    """Returns the file to be loaded; the system searches for a name without
+    a folder."""
     named = os.environ.get("SPSOLVE_LIBRARY")
     if named:
         return named
@@ -132,5 +133,5 @@ lib = load()
 
 
 def text(value: Optional[bytes]) -> str:
-    """A C string; NULL is empty."""
+    """Returns a C string as a str, empty for NULL."""
     return (value or b"").decode("utf-8", "replace")

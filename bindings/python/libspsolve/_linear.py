@@ -116,7 +116,7 @@ class Solver(System):
             raise
 
     def _build(self, context: Context, k: int) -> None:
-        """The operator, planned for k columns, and the solver."""
+        """Makes the operator, planned for k columns, and the solver."""
         if self._k:
             for handle in (self._solver, self._op):
                 context.destroy(handle)
@@ -138,8 +138,8 @@ class Solver(System):
     # ------------------------------------------------------------ arguments
 
     def _real(self, value: Any, name: str, axis: int = 0) -> Any:
-        """value as doubles with as many rows as A has along the axis, in the
-        real form if A is complex."""
+        """Returns value as doubles with as many rows as A has along the
+        axis, in the real form if A is complex."""
         a = dense(value, name)
         self._check_rows(a, name, axis)
         package = package_of(a)
@@ -159,7 +159,8 @@ class Solver(System):
                              f"{' columns' if axis else ''}")
 
     def _check_out(self, out: Any, B: Any, shape: Any) -> None:
-        """out is what `taken` makes of the caller's."""
+        """Raises an exception if X cannot be written to out, as returned by
+        `taken`."""
         package = package_of(out)
         if package.dtype(out) != self.dtype or tuple(out.shape) != shape or \
                 not package.writeable(out):
@@ -281,7 +282,7 @@ class Solver(System):
             of_x.release(context)
 
     def update(self, values: Any) -> None:
-        """New values of A on the same pattern.
+        """Sets new values of A, with the same pattern.
 
         Parameters
         ----------
@@ -391,8 +392,8 @@ def lsqr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
 
 def lsmr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
          **arguments: Any) -> LinearResult:
-    """As lsqr, by a method whose ||A'r|| falls with each step, so that it ends
-    earlier where no x meets b.
+    """Like lsqr, by a method that reduces ||A'r|| in each step, so that it ends
+    earlier if no x satisfies A x = b.
 
     >>> import numpy as np, scipy.sparse as sp
     >>> r = lsmr(sp.csr_array([[3.0, 4.0]]), [25.0])
@@ -450,12 +451,12 @@ class Preconditioner(System):
 
     @property
     def name(self) -> str:
-        """Which preconditioner it is."""
+        """The name of the preconditioner in use."""
         with self._context:
             return lib.sps_precond_name(self._M).decode()
 
     def matmat(self, R: Any) -> Any:
-        """M R of an n x k array."""
+        """Returns M R for an n x k array R."""
         a = dense(R, "R")
         if a.shape[0] != self.shape[0]:
             raise ShapeError(f"R has {a.shape[0]} rows, A has {self.shape[0]}")
@@ -484,7 +485,8 @@ class Preconditioner(System):
     __matmul__ = matmat
 
     def update(self, values: Any) -> None:
-        """Computes it again from new values of A, as Solver.update takes."""
+        """Computes the preconditioner again from new values of A, given as
+        to Solver.update."""
         with self._context as context:
             self._set_values(self._op, self._new_values(values))
             context.check(lib.sps_precond_update(self._M))

@@ -20,8 +20,8 @@ MOST_COLUMNS = 2**31 - 1
 
 
 class Arrays(NamedTuple):
-    """CSR arrays; of a complex matrix those of its real form, in which an
-    entry a + i b is the block [a -b; b a]."""
+    """The CSR arrays of a matrix; for a complex one those of its real form,
+    in which an entry a + i b is the block [a -b; b a]."""
 
     shape: Tuple[int, int]
     indptr: Any
@@ -32,7 +32,8 @@ class Arrays(NamedTuple):
 
 
 def is_sparse(A: Any) -> bool:
-    """Whether A is a sparse matrix, or a tuple (data, indices, indptr)."""
+    """Returns whether A is a sparse matrix or a tuple (data, indices,
+    indptr)."""
     return hasattr(A, "tocsr") or is_sparse_tensor(A) or \
         (isinstance(A, tuple) and len(A) == 3)
 
@@ -56,13 +57,14 @@ def _parts(A: Any) -> Tuple[Any, Any, Any, Tuple[int, int]]:
 def _integers(a: Any, kind: type, name: str) -> np.ndarray:
     a = np.asarray(a)
     if a.dtype.kind not in "iu" or a.ndim != 1:
-        raise TypeError(f"{name} of A must be one array of integers")
+        raise TypeError(f"{name} of A must be a one-dimensional array of "
+                        "integers")
     return np.ascontiguousarray(a, dtype=kind)
 
 
 def real_values(data: Any) -> Any:
-    """Values as float64 or complex128, contiguous, copied only if they are
-    not; in device memory float64 alone."""
+    """Returns values as float64 or complex128, contiguous, copied only if
+    they are not; in device memory only as float64."""
     data = taken(data)
     package = package_of(data)
     kind = number_kind(package.dtype(data), "A")
@@ -79,7 +81,8 @@ def real_values(data: Any) -> Any:
 
 
 def _places(indptr: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Where the two rows of an entry's block begin in the real form."""
+    """Returns where the two rows of each entry's 2 x 2 block begin in the
+    values of the real form."""
     counts = np.diff(indptr)
     each = 2 * np.arange(indptr[-1])
     return (2 * np.repeat(indptr[:-1], counts) + each,
@@ -114,7 +117,8 @@ def _check(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray,
 
 
 def _check_columns(indices: np.ndarray, shape: Tuple[int, int]) -> None:
-    """Before they are converted; others are checked by the library."""
+    """Checks column numbers before they are converted to 32 bits; the
+    library checks those that are not converted."""
     if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
         raise ValueError(f"a column number of A is not in 0 to {shape[1] - 1}")
 
@@ -155,9 +159,9 @@ def arrays_of(A: Any) -> Arrays:
 
 def _device_arrays(data: Any, indices: Any, indptr: Any,
                    shape: Tuple[int, int]) -> Arrays:
-    """The result of arrays_of for arrays in device memory.  The library checks
-    offsets and columns there; columns of 64 bits are looked at here, before
-    they are narrowed."""
+    """Returns the result of arrays_of for arrays in device memory.  The
+    library checks offsets and columns there; columns of 64 bits are checked
+    here, before they are converted."""
     package = package_of(data)
     offsets, wide = package.dtype(indptr), package.dtype(indices)
     if offsets.kind not in "iu" or wide.kind not in "iu":
@@ -181,7 +185,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 class Matrix:
-    """A csr of the library that borrows arrays."""
+    """A csr of the library that uses the memory of Python arrays."""
 
     def __init__(self, context: Context, A: Any, props: int) -> None:
         self.arrays = a = arrays_of(A)
@@ -208,8 +212,8 @@ class Matrix:
         return ctypes.cast(self.handle, ctypes.POINTER(Csr)).contents
 
     def new_values(self, values: Any) -> Any:
-        """Values for sps_operator_set_values, of an array or of a matrix with
-        the same pattern."""
+        """Returns the values for sps_operator_set_values, from an array or a
+        matrix with the same pattern."""
         if is_sparse(values):
             return self._values_of(arrays_of(values))
         new = real_values(values)
@@ -245,7 +249,8 @@ class Matrix:
 
 
 def properties(assume_a: Optional[str]) -> int:
-    """What the caller declares, in the words of scipy.linalg.solve."""
+    """Returns the properties of A that the caller declares, in the words of
+    scipy.linalg.solve."""
     if assume_a is None:
         return 0
     words = {"gen": 0, "general": 0,

@@ -45,7 +45,8 @@ def _names(kind: str) -> List[str]:
 
 
 def _words(words: str) -> List[str]:
-    """A list of words in which @kind stands for all names of that kind."""
+    """Returns the list of words, in which @kind is replaced by all names of
+    that kind."""
     found: List[str] = []
     for word in words.split():
         found += _names(word[1:]) if word.startswith("@") else [word]
@@ -90,7 +91,7 @@ def _text(name: str, value: Any) -> str:
 
 
 class Options:
-    """A handle of options, filled from keywords."""
+    """A handle of options, set from keywords."""
 
     def __init__(self, context: Context, values: Mapping[str, Any],
                  callback: Optional[Callable[[Progress], Any]] = None) -> None:
@@ -120,8 +121,8 @@ class Options:
             raise why
 
     def know(self, name: str) -> None:
-        """TypeError with the library's text, if it has a suggestion, unless
-        there is an option of that name."""
+        """Raises TypeError unless there is an option of that name, with the
+        library's text if it suggests another one."""
         context = self.context.handle
         if lib.sps_option_information(
                 context, name.encode(),

@@ -32,7 +32,7 @@ _FIRST = ctypes.c_char.from_buffer
 
 
 class Arrays:
-    """What arrays of NumPy and CuPy are asked alike."""
+    """Functions that are the same for arrays of NumPy and CuPy."""
 
     module: Any
 
@@ -43,14 +43,15 @@ class Arrays:
         return a.dtype
 
     def converted(self, a: Any, kind: Any) -> Any:
-        """a, or a contiguous copy of that type."""
+        """Returns a if it has that type and is contiguous, else a contiguous
+        copy of that type."""
         return self.module.ascontiguousarray(a, dtype=kind)
 
     def as_type(self, a: Any, kind: Any) -> Any:
         return a.astype(kind, copy=False)
 
     def copy(self, a: Any) -> Any:
-        """In C order."""
+        """Returns a copy in C order."""
         return a.copy()
 
     def clear(self, a: Any) -> None:
@@ -58,14 +59,15 @@ class Arrays:
 
 
 class Numpy(Arrays):
-    """Of arrays in host memory."""
+    """Functions for arrays in host memory."""
 
     place = Place.HOST
     module = np
 
     def address(self, a: Any) -> int:
-        """By the buffer, in a third of the time, which arrays that are empty,
-        read-only or not in C order do not give."""
+        """Returns the address of an array, from its buffer if it has one, in
+        a third of the time of the general way; arrays that are empty,
+        read-only or not in C order have none."""
         try:
             return ctypes.addressof(_FIRST(a))
         except (TypeError, ValueError):
@@ -78,13 +80,13 @@ class Numpy(Arrays):
         return np.empty(shape)
 
     def from_any(self, a: Any, like: Any) -> Any:
-        """a on the device of `like`."""
+        """Returns a on the device of `like`."""
         package = package_of(a)
         return a if package is self else package.to_host(a)
 
 
 class Device:
-    """Of arrays in device memory."""
+    """Functions for arrays in device memory."""
 
     name = ""
 
@@ -94,20 +96,20 @@ class Device:
 
     @property
     def module(self) -> Any:
-        """Looked up at each use: an import that finds it takes 3 us, and a
-        solve asks ten times."""
+        """The package, from sys.modules: an import statement takes 3 us even
+        if it is loaded, and a solve asks ten times."""
         return sys.modules.get(self.name) or importlib.import_module(self.name)
 
     def is_block(self, value: Any) -> bool:
-        """Whether an object of the package is used as it is: an array of
-        doubles in device memory with one or two dimensions."""
+        """Returns whether an object of the package is used as it is: an
+        array of doubles in device memory with one or two dimensions."""
         raise NotImplementedError
 
     def writeable(self, a: Any) -> bool:
         return True
 
     def stream(self, ordinal: int) -> Any:
-        """A new stream, which does not wait for the default one."""
+        """Makes a new stream, which does not wait for the default one."""
         raise NotImplementedError
 
     def pointer(self, stream: Any) -> int:
@@ -117,19 +119,19 @@ class Device:
         raise NotImplementedError
 
     def external(self, pointer: int, ordinal: int) -> Any:
-        """The stream at an address."""
+        """Returns the stream at an address as an object of the package."""
         raise NotImplementedError
 
     def here(self) -> int:
-        """Number of the current GPU."""
+        """Returns the number of the current GPU."""
         raise NotImplementedError
 
     def number(self, device: Any) -> int:
         raise NotImplementedError
 
     def ordinal(self, value: Any) -> int:
-        """Number of the GPU of an array or a matrix, else of the current one.
-        """
+        """Returns the number of the GPU of an array or a matrix, else of the
+        current one."""
         if hasattr(value, "tocsr"):         # whose own device is not known
             value = value.tocsr().data
         device = getattr(value, "device", None)
@@ -315,7 +317,8 @@ class Torch(Device):
 
 
 class Holder:
-    """n x k doubles in device memory, for the import of a package."""
+    """Describes n x k doubles in device memory, so that a package can import
+    them."""
 
     def __init__(self, address: int, n: int, k: int, step: int) -> None:
         self.__cuda_array_interface__ = {
@@ -328,7 +331,7 @@ PACKAGES: List[Any] = [Cupy(), Torch()]
 
 
 def _roots(kind: Any) -> Set[str]:
-    """The packages of the class and of its bases."""
+    """Returns the names of the packages of a class and of its base classes."""
     return {c.__module__.split(".")[0] for c in kind.__mro__}
 
 
@@ -347,7 +350,7 @@ def _maker_of(kind: Any) -> Optional[Any]:
 
 
 def maker(value: Any) -> Optional[Any]:
-    """The package of CuPy or PyTorch whose object it is, or None."""
+    """Returns the package (CuPy or PyTorch) that made the value, or None."""
     kind: Any = type(value)
     return _maker_of(kind)
 
@@ -369,14 +372,15 @@ def is_sparse_tensor(value: Any) -> bool:
 
 
 def package_of(a: Any) -> Any:
-    """That of an array which `taken` has returned."""
+    """Returns the package of an array which `taken` has returned."""
     if type(a) is np.ndarray:
         return NUMPY
     return maker(a) or NUMPY
 
 
 def on_device(value: Any) -> bool:
-    """Whether an array or a matrix, or its part, is in device memory."""
+    """Returns whether an array, or the arrays of a matrix, are in device
+    memory."""
     if type(value) is np.ndarray:
         return False
     if maker(value) is not None:
@@ -393,8 +397,8 @@ def on_device(value: Any) -> bool:
 
 
 def importer() -> Any:
-    """The package that takes arrays of others: one that is in use, else one
-    that is there."""
+    """Returns a package that can import arrays of other packages: one that
+    the program uses if there is one, else one that is installed."""
     for package in PACKAGES:
         if package.name in sys.modules:
             return package
@@ -409,7 +413,8 @@ def importer() -> Any:
 
 
 def home(value: Any) -> Tuple[Any, int]:
-    """The package of a value in device memory, and the number of the GPU."""
+    """Returns the package of a value in device memory, and the number of the
+    GPU."""
     if isinstance(value, tuple):
         value = value[0]
     package = maker(value)
@@ -420,8 +425,8 @@ def home(value: Any) -> Tuple[Any, int]:
 
 
 def taken(value: Any) -> Any:
-    """value as an array of NumPy, CuPy or PyTorch, where it lies; tensors in
-    host memory become views of NumPy."""
+    """Returns value as an array of NumPy, CuPy or PyTorch, where it lies;
+    tensors in host memory become views of NumPy."""
     if type(value) is np.ndarray:
         return value
     package = maker(value)
@@ -433,8 +438,8 @@ def taken(value: Any) -> Any:
 
 
 def given(X: np.ndarray, like: Any) -> Any:
-    """A result for a caller whose argument was `like`: an array of NumPy goes
-    out as a tensor where a tensor came in."""
+    """Returns a result as the caller expects it: X, or X as a tensor if the
+    caller's argument `like` was a tensor in host memory."""
     package = maker(like)
     if isinstance(X, np.ndarray) and package and is_torch_on_host(like):
         return package.module.from_numpy(X)
@@ -442,7 +447,8 @@ def given(X: np.ndarray, like: Any) -> Any:
 
 
 def in_use() -> Optional[Any]:
-    """A package that the program has imported and that has a GPU, or None."""
+    """Returns a package that the program has imported and that has a GPU, or
+    None."""
     for package in PACKAGES:
         if package.name in sys.modules and package.module.cuda.is_available():
             return package
@@ -450,9 +456,9 @@ def in_use() -> Optional[Any]:
 
 
 class Queue:
-    """The stream of a context on a GPU: one of the package's, so that it can
-    wait for others.  Without a package it is the library's own, of which the
-    host must wait for the end."""
+    """The stream of a context on a GPU. It is one of a package's streams, so
+    that it can wait for others of that package.  Without a package it is the
+    library's own, and the host must wait for its end."""
 
     def __init__(self, package: Any = None, ordinal: int = 0) -> None:
         self.package = package
@@ -463,8 +469,8 @@ class Queue:
         self.ends: Dict[str, Any] = {}
 
     def _packages(self, arrays: Any) -> List[Any]:
-        """Those of the arrays, and the queue's own, whose arrays callbacks may
-        use."""
+        """Returns the packages of the arrays, and the queue's own, whose
+        arrays callbacks may use."""
         found = [self.package] if self.package else []
         for a in arrays:
             package = package_of(a)
@@ -473,7 +479,8 @@ class Queue:
         return found
 
     def _end(self, package: Any) -> Any:
-        """The stream as an object of the package, and an event of it."""
+        """Returns the stream as an object of the package, and an event for
+        it."""
         end = self.ends.get(package.name)
         if end is None:
             end = self.ends[package.name] = (
@@ -482,7 +489,8 @@ class Queue:
         return end
 
     def before(self, *arrays: Any) -> None:
-        """The library waits for the current streams of the arrays' packages."""
+        """Makes the library wait for the current streams of the arrays'
+        packages."""
         for package in self._packages(arrays):
             if self.pointer is None:
                 package.current(self.ordinal).synchronize()
@@ -491,7 +499,8 @@ class Queue:
                 package.between(own, self.ordinal, event, after=False)
 
     def after(self, *arrays: Any) -> bool:
-        """Current streams wait for the library; False: the host has to."""
+        """Makes the current streams wait for the library; returns False if
+        the host has to wait."""
         for package in self._packages(arrays):
             if self.pointer is None:
                 return False
@@ -500,7 +509,8 @@ class Queue:
         return True
 
     def using(self) -> ContextManager[Any]:
-        """What is queued inside it goes to the library's stream."""
+        """Context manager: work of the package inside it goes to the
+        library's stream."""
         if self.package is None:
             return nullcontext()
         return self.package.using(self.pointer, self.ordinal)

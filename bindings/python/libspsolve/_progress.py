@@ -14,7 +14,8 @@ Callback = Optional[Callable[[Progress], Any]]
 
 
 class _Lines:
-    """What is used of tqdm, without it."""
+    """Prints progress where tqdm is not installed, with those methods of
+    tqdm that are used here."""
 
     def __init__(self, unit: str) -> None:
         self.count = 0
@@ -44,7 +45,7 @@ def _make() -> Any:
 
 
 class Display:
-    """A callback that shows what it is told, and then calls the caller's."""
+    """A callback that shows the progress, and then calls the caller's."""
 
     def __init__(self, callback: Callback) -> None:
         self.callback = callback
@@ -64,7 +65,7 @@ class Display:
         return self.callback(p) if self.callback is not None else None
 
     def close(self) -> None:
-        """The solve has ended; the next one is shown anew."""
+        """Called at the end of a solve; the next one gets a new line."""
         if self.bar is not None:
             self.bar.close()
             self.bar = None

@@ -20,8 +20,8 @@ _STOPS = {int(stop): stop for stop in Stop}
 
 
 def _stop(number: int) -> Stop:
-    """A reason that only a later version of the library knows is taken as one
-    that is known here."""
+    """Returns the reason as a Stop; an unknown number, of a later version of
+    the library, becomes a reason that is known here."""
     return _STOPS.get(number) or (Stop.CONVERGED if number > 0
                                   else Stop.BREAKDOWN)
 
@@ -32,7 +32,8 @@ def _reals(pointer: Any, count: int) -> np.ndarray:
 
 @dataclass
 class _Result:
-    """What results of systems and of eigenproblems have in common."""
+    """Attributes and methods that results of systems and of eigenproblems
+    share."""
 
     converged: np.ndarray      #: k booleans, verified
     residuals: np.ndarray      #: k, recomputed from A, B and X
@@ -56,12 +57,12 @@ class _Result:
 
     @property
     def reason(self) -> str:
-        """Why the solve ended, in words."""
+        """The reason for the end of the solve, in words."""
         return text(lib.sps_stop_string(self.stop))
 
     @property
     def reasons(self) -> List[str]:
-        """Why each column or pair ended, in words."""
+        """The reason for the end of each column or pair, in words."""
         return [text(lib.sps_stop_string(stop)) for stop in self.stops]
 
     @property
@@ -69,14 +70,15 @@ class _Result:
         return self.stop > 0
 
     def shortfall(self) -> str:
-        """One line about what has not converged."""
+        """A line that says what has not converged."""
         return (f"{int(np.sum(~self.converged))} of {self.converged.size} "
                 f"{self._what} have not converged: {self.reason} "
                 f"(largest residual {np.max(self.residuals, initial=0.0):.2g}, "
                 f"{self.iterations} iterations)")
 
     def raise_if_not_converged(self) -> None:
-        """NotConverged, which has this result, unless all have converged."""
+        """Raises NotConverged, with this result, unless everything has
+        converged."""
         if not self.all_converged:
             raise NotConverged(self.shortfall(), self)
 
@@ -216,9 +218,9 @@ class EigenResult(_Result):
 
 
 def _common(r: Any, numbers: Any, names: Any) -> Dict[str, Any]:
-    """What both kinds of results have of the struct, of the reasons of its
-    columns as numbers, and of the names of method, preconditioner and
-    kernel."""
+    """Returns the attributes that both kinds of results take from the struct
+    r, from the numbers of the columns' reasons, and from the names of
+    method, preconditioner and kernel."""
     stops = [_stop(number) for number in numbers]
     solver, precond, kernel = map(text, names)
     return dict(
@@ -234,7 +236,8 @@ def _bytes(pointer: Any, count: int, size: int) -> bytes:
 
 
 def _facts(copy: Tuple[Any, ...]) -> Dict[str, Any]:
-    """The attributes of a result, of what `linear_result` has copied."""
+    """Returns the attributes of a result, made of what `linear_result` has
+    copied."""
     r, residual, backward, column, normal, names = copy
     residuals, backwards, normals = (np.frombuffer(numbers).copy() for numbers
                                      in (residual, backward, normal))
@@ -248,9 +251,9 @@ def _facts(copy: Tuple[Any, ...]) -> Dict[str, Any]:
 
 def linear_result(r: ResultData, X: Any,
                   notes: Tuple[str, ...]) -> LinearResult:
-    """What belongs to the solver is copied; attributes are made of it when one
-    of them is read, which takes longer than a small solve.  r is not used
-    again."""
+    """Returns the result of a solve.  It copies what belongs to the solver;
+    attributes are made of the copy when one of them is read first, because
+    making them takes longer than a small solve.  r is not used again."""
     result = LinearResult.__new__(LinearResult)
     result.X = X
     result.notes = notes
@@ -265,7 +268,8 @@ def linear_result(r: ResultData, X: Any,
 
 def eigen_result(r: EigenData, V: Any,
                  notes: Tuple[str, ...]) -> EigenResult:
-    """Pairs in ascending order, as those of SciPy."""
+    """Returns the result of an eigenproblem, with the pairs in ascending
+    order as in SciPy."""
     k = r.count
     w = _reals(getattr(r, "lambda"), k)
     result = EigenResult(

@@ -22,8 +22,9 @@ Self = TypeVar("Self", bound="System")
 
 def _context(A: Any, like: Any, device: Optional[str], threads: int,
              seed: int) -> Context:
-    """A context where A or `like`, an array, lies; its stream is of the package
-    of that one, else of a package that is in use."""
+    """Makes a context in the memory where A or the array `like` is.  Its
+    stream is one of the package of that array or matrix, else of a package
+    that the program uses."""
     there = [value for value in (A, like) if on_device(value)]
     if not there:
         package = in_use() if device == "cuda" else None
@@ -57,8 +58,8 @@ class System:
             self._n, self._ncol = self._matrix.arrays.shape
             if self._n != self._ncol and not least_squares:
                 raise ShapeError(f"A has {self._n} rows and {self._ncol} "
-                                 "columns; it must be square, but for lsqr and "
-                                 "lsmr")
+                                 "columns; it must be square except for lsqr "
+                                 "and lsmr")
         elif is_operator(A) and least_squares:
             self._n, self._ncol = getattr(A, "shape", (n, n))
             if self._n is None:
@@ -92,13 +93,13 @@ class System:
                             width, options.handle)
 
     def _arrays(self) -> Any:
-        """Those of A that set-up reads."""
+        """Returns the arrays of A that set-up reads."""
         a = None if self._matrix is None else self._matrix.arrays
         return () if a is None else (a.indptr, a.indices, a.values)
 
     def _take_precond(self, M: Any, options: Dict[str, Any]) -> Any:
-        """M, which is None, a name, or something with products; a name becomes
-        an option."""
+        """Returns a handle of a preconditioner that calls M, or None if M is
+        None or a name, which becomes an option."""
         if M is None:
             return None
         if "precond" in options:
@@ -111,15 +112,15 @@ class System:
             raise ShapeError(f"M has the shape {tuple(shape)}; {self.shape} is "
                              "expected")
         if self.dtype is COMPLEX:
-            raise TypeError("of a complex A the preconditioner must be one of "
-                            "the library's, M='ilut' for example")
+            raise TypeError("a complex A needs a preconditioner of the "
+                            "library, for example M='ilut'")
         return user_precond(self._context, M, self._n)
 
     # --------------------------------------------------------------- public
 
     @property
     def shape(self) -> Any:
-        """Rows and columns of A."""
+        """Numbers of rows and columns of A."""
         half = 2 if self.dtype is COMPLEX else 1
         return self._n // half, self._ncol // half
 
@@ -131,13 +132,13 @@ class System:
 
     @property
     def information(self) -> Dict[str, Any]:
-        """Facts of the context: threads, device, bytes in use and at most,
-        handles that live."""
+        """Returns facts about the context: threads, device, bytes in use and
+        their maximum, number of handles that exist."""
         with self._context as context:
             return context.information()
 
     def cancel(self) -> None:
-        """Asks a running solve, of another thread for example, to end; its
+        """Asks a running solve to end, for example from another thread; its
         result has the stop INTERRUPTED and the best iterates."""
         if self._context.handle:
             lib.sps_cancel(self._context.handle, True)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the package uses of CuPy, over host memory: arrays that NumPy cannot
-take, and streams and events that write down what waits for what."""
+"""Stands for CuPy in tests, with those parts that the package uses.  Its arrays
+are in host memory, but NumPy cannot take them; its streams and events record
+what waits for what."""
 import contextlib
 import sys
 import types
@@ -154,7 +155,8 @@ def asnumpy(value):
 
 
 class csr_matrix:
-    """Of cupyx.scipy.sparse, whose matrices do not know their device."""
+    """Stands for cupyx.scipy.sparse.csr_matrix, which does not know its
+    device."""
 
     @property
     def device(self):
@@ -198,8 +200,8 @@ def module():
 
 @contextlib.contextmanager
 def installed(monkeypatch):
-    """The place of device arrays is the host's, and so are contexts for
-    device="cuda", whose options of streams are taken out again."""
+    """Makes the package take fake arrays for device arrays.  Contexts for
+    device="cuda" are on the host, without the options of streams."""
     monkeypatch.setitem(sys.modules, "cupy", module())
     monkeypatch.setattr(_packages, "DEVICE", Place.HOST)
     monkeypatch.setitem(_context.PLACES, "cuda", Place.HOST)

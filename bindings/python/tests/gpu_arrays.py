@@ -30,7 +30,8 @@ def check(f):
 
 
 def poisson(m):
-    """7-point Laplacian, by NumPy alone: data, indices, indptr, n."""
+    """Returns data, indices, indptr and n of the 7-point Laplacian, by NumPy
+    alone."""
     i = np.arange(m**3).reshape(m, m, m)
     rows, columns = [i.ravel()], [i.ravel()]
     for axis in range(3):
@@ -135,8 +136,8 @@ def kinds_and_orders(x, host):
 
 @check
 def bytes_that_pass_the_host(x, host):
-    """Of the matrix and of blocks none; symmetry, if it is not declared, is
-    checked on the host."""
+    """No bytes of blocks and of the matrix are copied to the host, except
+    that symmetry is checked there if it is not declared."""
     B, late = x.array(draw(x.n)), x.array(draw(x.n), "F")
     matrix, block = 12 * 7 * x.n, 8 * K * x.n
     with Solver(x.A, K, solver="block_cg", precond="amg",
@@ -163,7 +164,8 @@ def moved(s):
 
 @check
 def arrays_that_are_still_being_written(x, host):
-    """B is written late on the current stream, and X used there at once."""
+    """B is still being written on the current stream when solve is called,
+    and X is used there at once."""
     B = draw(x.n)
     with Solver(x.A, K) as s:
         right = x.host(s.solve(x.array(B)).X)
@@ -242,7 +244,8 @@ def other_arrays_by_dlpack(x, host):
 
 
 def minima(first, second, calls=200):
-    """Microseconds of the fastest call of each, called in turn."""
+    """Returns the microseconds of the fastest call of each of two functions,
+    called alternately."""
     times = ([], [])
     for _ in range(calls):
         for f, t in zip((first, second), times):
@@ -254,9 +257,10 @@ def minima(first, second, calls=200):
 
 @check
 def at_most_100_microseconds_more_than_c(x, host):
-    """s.solve(B, out=X) beside sps_solver_linear with all its arguments made
-    before; and the same bits.  Both begin with X = 0 and take one step: a solve
-    that begins with the X of the last one would take none."""
+    """Compares the time of s.solve(B, out=X) with that of sps_solver_linear
+    with all its arguments made before; both give the same bits.  Both begin
+    with X = 0 and take one step: a solve that begins with the solution would
+    take none."""
     B = x.array(draw(x.n))
     zeros = x.array(np.zeros((x.n, K)))
     out, other = x.array(np.zeros((x.n, K))), x.array(np.zeros((x.n, K)))

@@ -87,7 +87,8 @@ def test_the_library_waits_for_the_caller_and_the_reverse(gpu, poisson, B):
 
 
 def test_a_solve_imports_and_converts_nothing(gpu, monkeypatch, poisson, B):
-    """Either took microseconds of every call, however small the system."""
+    """An import statement, or a conversion, took microseconds of every call,
+    however small the system."""
     def never(*arguments, **named):
         raise AssertionError("a solve with arrays of doubles came here")
     with Solver(csr_matrix(poisson), 3) as s:

@@ -31,7 +31,8 @@ def header():
 
 
 def program(structs, enums):
-    """A C program that prints what ctypes has to agree with."""
+    """Returns the text of a C program that prints the sizes of the structs,
+    offset and size of each member, and the enumerators."""
     lines = ["#include <stdio.h>", "#include <spsolve.h>",
              "int main(void) {"]
     for name, struct in structs:
@@ -88,7 +89,7 @@ def test_a_moved_member_and_a_changed_number_are_seen(tmp_path):
 
 
 def members(header, name):
-    """Names of the members of a struct, in their order."""
+    """Returns the names of the members of a struct, in their order."""
     body = re.search(r"typedef struct %s \{(.*?)\n\} %s;" % (name, name),
                      header, re.S)
     assert body, name
@@ -146,7 +147,8 @@ CALLBACKS = {"sps_apply_fn": _library.Apply, "sps_monitor_fn": _library.Monitor}
 
 
 def fits(declared, used):
-    """Whether an argument `declared` in C may be passed as `used`."""
+    """Returns whether an argument declared as `declared` in C may be passed
+    as `used`."""
     declared = declared.replace("const ", "").strip()
     if declared.endswith("*"):
         if declared == "char *":
@@ -160,7 +162,7 @@ def fits(declared, used):
 
 
 def prototype(header, name):
-    """Result and types of arguments of a function."""
+    """Returns the types of result and arguments of a function."""
     found = re.search(r"\n([\w ]+?[ *]+)%s\(([^;]*?)\);" % name, header, re.S)
     assert found, f"{name} is not declared"
     types = []

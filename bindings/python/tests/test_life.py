@@ -214,8 +214,8 @@ def test_threads_take_turns_with_one_solver(poisson, rng):
 
 
 def test_other_threads_run_during_a_solve(poisson):
-    """The lock of the interpreter is free while the library works: a thread
-    that is waited for inside of nothing but the solve can cancel it."""
+    """The lock of the interpreter is free while the library works, so that
+    another thread can cancel the solve."""
     n = 200000
     line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(n, n))
     with Solver(line, nrhs=1, solver="cg", precond="none", rtol=1e-14,
@@ -415,7 +415,8 @@ def test_solves_after_a_fork():
 
 
 def test_a_solve_takes_few_calls_of_python(poisson, rng):
-    """Each takes 0.2 to 1 microseconds: what a solve costs above that of C."""
+    """Each call of Python takes 0.2 to 1 microseconds, and these make up the
+    time of a solve in addition to that of C."""
     B, out = rng.standard_normal((400, 3)), np.zeros((400, 3))
     calls = []
     with Solver(poisson, nrhs=3) as s:
@@ -468,6 +469,6 @@ def test_threads_may_read_a_result_first_at_once(poisson, rng, monkeypatch):
 
 
 def copy_of(result):
-    """One of whose facts none has been read."""
+    """Returns a copy of a result none of whose attributes has been read."""
     assert "residuals" not in result.__dict__
     return copy.copy(result)

@@ -15,7 +15,7 @@ from libspsolve import Preconditioner, Solver, solve
 
 
 class OnlyVectors:
-    """Has matvec alone, as older classes do."""
+    """Has only matvec, as older classes do."""
 
     def __init__(self, A):
         self.A, self.shape = A, A.shape
@@ -188,7 +188,7 @@ def test_a_callback_sees_every_iteration(poisson, rng):
 
 
 class Bar:
-    """What is used of tqdm."""
+    """Has the methods of tqdm that the package uses."""
 
     made = []
 

@@ -51,7 +51,8 @@ def test_methods_are_chosen_by_name(convection, rng, solver):
 
 
 def packed(a):
-    """A view whose rows are a multiple of 8 bytes and 4 more apart."""
+    """Returns a view whose rows are 4 bytes more than a multiple of 8 bytes
+    apart."""
     rows = np.zeros(len(a), [("a", "f8", (a.shape[1],)), ("b", "i4")])
     rows["a"] = a
     return rows["a"]
@@ -102,7 +103,8 @@ def test_a_vector_gives_a_vector_and_scipys_pair(poisson, rng):
 
 
 def test_the_same_bits_as_the_library(poisson, rng):
-    """The binding adds nothing: a block of the library, solved directly."""
+    """The binding changes no bits: a block of the library is solved directly
+    for comparison."""
     import ctypes
 
     from libspsolve._arrays import Block

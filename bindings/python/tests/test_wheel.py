@@ -28,7 +28,7 @@ def licenses():
 
 @pytest.fixture
 def faults(tmp_path, licenses):
-    """Of a wheel with our library and these files."""
+    """Returns the faults of a wheel with our library and these files."""
     def faults(table=licenses, **files):
         path = tmp_path / "libspsolve-0-py3-none-any.whl"
         files = {name.replace("__", "/"): text for name, text in files.items()}
