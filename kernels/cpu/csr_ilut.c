@@ -14,8 +14,7 @@
  * Trans. Math. Softw. 29, 2003) and counted.
  *
  * Columns are permuted during the factorisation: U stores original column
- * indices (`names` in this file), and the permutation place[] is applied at the
- * end.
+ * indices, and the permutation place[] is applied at the end.
  *
  * Row i depends on all rows before it.  Rows are processed in batches.  First
  * the rows before the batch are eliminated from all rows of the batch,
@@ -39,23 +38,24 @@ typedef struct factor {
     int64_t used, room;
 } factor;
 
-/* Work arrays of a row, 40 n bytes.  A name is an original column index, a
- * position its place in the permuted order. */
+/* Work arrays of a row, 40 n bytes.  A column is an original column index, its
+ * position is its place in the permuted order. */
 typedef struct row {
     int64_t i, first;         /* i: row number; first: the rows before this one
                                  are being eliminated */
     double norm, drop;
-    double *w;                /* by name: the values of the row */
-    int32_t *seen;            /* by name: 1 + the last row in which the name
-                                 occurred */
+    double *w;                /* w[column]: the value of the row */
+    int32_t *seen;            /* seen[column]: 1 + the last row in which the
+                                 column occurred */
     int32_t *heap;            /* positions below `first` that are still to be
                                  eliminated, as a heap */
     int64_t heap_size;
-    int32_t *lower, *upper;   /* lower part by positions, upper part by names */
+    int32_t *lower, *upper;   /* positions of the entries of the lower part,
+                                 columns of those of the upper part */
     double *low;              /* l_ik of the entries in lower */
     int64_t lower_count, upper_count, loaded;   /* lower_count, upper_count:
                                                    lengths of these lists;
-                                                   loaded: number of names in
+                                                   loaded: number of columns in
                                                    upper that come from b_i */
 } row;
 
@@ -65,8 +65,8 @@ typedef struct work {
     const sps_ilut_options *o;
     factor L, U;
     double *inverse;          /* 1 / u_kk */
-    int32_t *column, *place;  /* column: name at each position; place: position
-                                 of each name */
+    int32_t *column, *place;  /* column[p]: original column at position p;
+                                 place[j]: position of original column j */
     row *rows;
     int batch;
     double *size;             /* work array for selecting the largest entries */
@@ -173,9 +173,9 @@ static void eliminate(const work *s, row *r)
     }
 }
 
-/* Called when the rows before i are complete.  Names in upper whose position is
- * before i are moved to the heap; the name at position i, if it is not in b_i,
- * is placed directly after those of b_i. */
+/* Called when the rows before i are complete.  Columns in upper whose position
+ * is before i are moved to the heap; the column at position i, if it is not in
+ * b_i, is placed directly after those of b_i. */
 static void advance(const work *s, row *r)
 {
     const int32_t own = s->column[r->i];
@@ -201,7 +201,7 @@ static void advance(const work *s, row *r)
     r->upper[loaded] = own;
 }
 
-/* Chooses the pivot of the row and moves its name to position i. */
+/* Chooses the pivot of the row and moves its column to position i. */
 static int32_t choose_pivot(work *s, const row *r)
 {
     const int32_t own = s->column[r->i];

@@ -40,7 +40,8 @@ INLINE double term(const sps_slices *f, const bool f32, const bool near,
                                           : (int64_t)f->col[q]) * ldx];
 }
 
-/* Adds to sum[r] the entries at places that all rows of slice s have. */
+/* Sets sum[r] to the sum over the leading entries of row r of slice s, as many
+ * as every row of the slice has. */
 INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
                            const double *x, int64_t ldx, int64_t s, double *sum)
 {

@@ -109,8 +109,8 @@ void spsi_node_clear(sps_context *ctx, sps_node_blocks *n);
 /* Returns the bytes of the arrays. */
 size_t spsi_node_size(const sps_node_blocks *n);
 
-/* First members of the plans of kernels on blocks; the arrays are in the memory
- * of their backend. */
+/* The plans of kernels for blocks of nodes begin with these members.  The
+ * arrays are in the memory of the kernel's backend. */
 typedef struct sps_node_plan {
     sps_plan super;
     sps_node_blocks blocks;

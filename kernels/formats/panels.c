@@ -89,7 +89,7 @@ static sps_status open_window(cut *c, bool parts, sps_panel_window **w_p)
     **w_p = (sps_panel_window){
         .row = parts ? k->parts : k->row, .parts = parts,
         .strip = (uint32_t)c->strips, .value = (uint32_t)c->panel->entries };
-    /* One more, whose beginning is the end of the window's last strip. */
+    /* A further strip, whose beginning is the end of the last one. */
     c->strips++;
     c->bytes += WINDOW_BYTES;
 fail:

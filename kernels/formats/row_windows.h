@@ -67,8 +67,8 @@ typedef struct sps_window_rule {
                                   4 */
 } sps_window_rule;
 
-/* A window with tiles.  Its tiles are numbers `tile` up to, not including, that
- * of the next window; its values likewise. */
+/* A window with tiles, at[w].  Its tiles are at[w].tile .. at[w+1].tile - 1,
+ * its values at[w].value .. at[w+1].value - 1. */
 typedef struct sps_window {
     int64_t value;
     int32_t tile;

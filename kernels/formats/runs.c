@@ -108,8 +108,8 @@ static inline void put(void *to, sps_dtype to_type, int64_t i,
     else ((float *)to)[i] = (float)a;
 }
 
-/* Writes the entries of row r of slice s, those outside of runs from position e
- * on; returns the position after them. */
+/* Writes the entries of row r of slice s: those in runs to their places in
+ * these, the others to e, e + 1, ...; returns the position after the last. */
 static int64_t write_row(const sps_csr_local *A, sps_runs *f, int64_t s, int r,
                          int64_t e)
 {

@@ -47,7 +47,8 @@ sps_status spsi_rejoin(sps_context *ctx, sps_comm *of, sps_status st)
     sps_status sum;
 
     spsi_comm_back(ctx, of);
-    /* Of another failure the others learn by the end of the call. */
+    /* If it failed otherwise, the other processes learn that at the end of
+     * the call. */
     if (!apart || (st != SPS_OK && !gave_up)) return st;
     sum = spsi_reduce(ctx, &some, 1);
     if (sum != SPS_OK || some == 0) return sum;

@@ -139,8 +139,8 @@ static const spsi_option rows[] = {
         .argument = "X", .help = "relative tolerance of every column"),
     ROW(atol, REAL, .default_value = "0", .high = HUGE_VAL, .group = STOPPING,
         .argument = "X",
-        .help = "absolute tolerance; a column has converged below the larger "
-                "of the two"),
+        .help = "absolute tolerance; a column has converged when its residual "
+                "is within this or the relative tolerance"),
     ROW_OF(norm, true, WORD, .default_value = "rhs",
         .words = "rhs backward start absolute", .group = STOPPING,
         .argument = "WHICH",
@@ -172,8 +172,8 @@ static const spsi_option rows[] = {
         .help = "the shift, where which is nearest"),
     ROW(block, INTEGER, .default_value = "0", .high = 256, .group = EIGEN,
         .argument = "M", .unit = "columns",
-        .help = "number of columns of the iteration; 0 takes the pairs wanted "
-                "and some guard columns, 40 at most"),
+        .help = "number of columns of the iteration; 0 takes one for each "
+                "wanted pair and some guard columns, at most 40 in all"),
     ROW(verify_count, BOOLEAN, .default_value = "false", .group = EIGEN,
         .help = "look for missed eigenvalues after the pairs are found"),
 
@@ -187,10 +187,10 @@ static const spsi_option rows[] = {
         .help = "remember the measured choices of kernel measure in this "
                 "file"),
     ROW(full_precision, BOOLEAN, .default_value = "true", .group = MACHINE,
-        .help = "no kernel whose products are below double precision"),
+        .help = "choose no kernel that rounds A or X to fewer bits"),
     ROW(strict_nonfinite, BOOLEAN, .default_value = "false", .group = MACHINE,
-        .help = "no kernel by which a NaN or infinity of X reaches rows of A X "
-                "that do not store its column"),
+        .help = "choose no kernel by which a NaN or infinity of X reaches rows "
+                "of A X that do not store its column"),
     ROW(check_every, INTEGER, .default_value = "10", .low = 1, .high = 16,
         .group = MACHINE, .argument = "N", .unit = "iterations",
         .help = "iterations queued on a GPU before the host looks at them; "

@@ -313,7 +313,7 @@ static sps_status settle_nulls(sps_deflation *d, sps_subspace *s)
         SPS_TRY(spsi_copy(d->fixed, d->dual));
         SPS_TRY(choose_fixing_rows(d));
         spsi_note(p->ctx, "A and M share a null space of dimension %d: pairs "
-                  "are those of its complement", d->columns);
+                  "are computed in its complement", d->columns);
     }
 fail:
     return st;

@@ -57,7 +57,7 @@ static sps_status check_diagonal(const sps_operator *M)
                     "%lld is %.3g; %s", (long long)i + 1, d[i],
                     d[i] == 0  ? "eliminate massless unknowns first"
                     : d[i] < 0 ? SPS_PENCIL_SWAP
-                               : "that is no number");
+                               : "that is not a number");
 fail:
     spsi_free(M->ctx, d);
     return st;

@@ -104,11 +104,10 @@ static sps_status find_shift(sps_transform *t)
     }
     t->shift = sigma;
     if (st == SPS_OK && sigma != t->wanted->sigma)
-        spsi_note(p->ctx, "%s: sigma %+.3g is used instead",
-                  zero ? "sigma is zero or nearly so, the eigenvalue of null "
-                         "vectors"
-                  : t->moves ? "sigma is an eigenvalue or all but one"
-                  : "A - sigma M could not be factored, sigma may be an "
+        spsi_note(p->ctx, "%s: it was changed by %+.3g",
+                  zero ? "sigma is (nearly) 0, the eigenvalue of null vectors"
+                  : t->moves ? "sigma is (nearly) an eigenvalue"
+                  : "A - sigma M could not be factored, so sigma may be an "
                     "eigenvalue", sigma - t->wanted->sigma);
 fail:
     return st;

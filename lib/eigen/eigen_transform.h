@@ -42,9 +42,10 @@ typedef struct sps_transform {
                                     of M */
 } sps_transform;
 
-/* spsi_transform_open forms and factors A - sigma M at t->shift (or next to it
- * if that fails; t->shift is updated), allocates the blocks, and solves for the
- * constraints; spsi_transform_close frees all of this. */
+/* spsi_transform_open forms and factors A - sigma M with sigma = t->shift (if
+ * that fails, with one next to it; t->shift is updated), allocates the blocks,
+ * and computes (A - sigma M)^-1 M Y for constraints Y; spsi_transform_close
+ * frees all of this. */
 sps_status spsi_transform_open(sps_transform *t, sps_search *search);
 void spsi_transform_close(sps_transform *t);
 /* Y = A X, or Y = (A - sigma M)^-1 M X. */

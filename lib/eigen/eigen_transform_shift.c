@@ -148,8 +148,9 @@ sps_status spsi_transform_move(sps_transform *t, const sps_ritz *r,
     if (step == 0) return SPS_OK;
     if (t->moves == MOVES) {
         SPS_REQUIRE(ctx, !wrong || !spsi_ritz_converged(r), SPS_EUNFIT,
-                    "A - sigma M has no factors near sigma: with %.17g in its "
-                    "place other pairs are found; move sigma", t->shift);
+                    "A - sigma M could not be factored for sigma or shifts "
+                    "close to it, and with %.17g instead, other pairs are the "
+                    "nearest: choose another sigma", t->shift);
         return SPS_OK;
     }
     t->moves++;

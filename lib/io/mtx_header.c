@@ -245,7 +245,7 @@ static sps_status check_count(const spsi_mtx *m)
                 (long long)h->count, (long long)h->nrow, (long long)h->ncol);
     SPS_REQUIRE(m->ctx, bound == UINT64_MAX ||
                 (uint64_t)h->count <= bound / least + 1, SPS_EPARSE,
-                "%s:%lld: %lld entries are promised, but the file has only "
+                "%s:%lld: %lld entries are announced, but the file has only "
                 "%llu bytes (cut off?)", m->name, (long long)m->line,
                 (long long)h->count,
                 (unsigned long long)spsi_text_size(m->text));

@@ -111,7 +111,7 @@ static sps_status refuse_duplicates(const spsi_file *f, const sps_csr *A)
     for (int64_t i = 0; i < A->nrow; i++)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
             SPS_REQUIRE(f->ctx, seen[A->col[p]] != i + 1, SPS_EPARSE,
-                        "%s: entry (%lld, %lld), counted from 0, is there "
+                        "%s: entry (%lld, %lld), counted from 0, occurs "
                         "twice (without strict reading they are summed)",
                         f->name, (long long)i, (long long)A->col[p]);
             seen[A->col[p]] = i + 1;

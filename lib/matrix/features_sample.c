@@ -72,8 +72,9 @@ static bool row_has(const sps_csr *A, int64_t i, int64_t *at, int32_t j, int b)
            A->col[*at + b - 1] == j + b - 1;
 }
 
-/* Counts the entries of the block row i .. i+b-1 in full, aligned blocks, among
- * the blocks that begin in the first entries of row i. */
+/* Counts the entries of rows i .. i+b-1 that belong to full b x b blocks, which
+ * begin at multiples of b.  Only blocks that begin in the first
+ * SPS_SAMPLE_ENTRIES entries of row i are examined. */
 static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
 {
     int64_t at[8], full = 0, last = A->rowptr[i + 1];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* describe.c - an operator described as text: its kernel, the features of its
  * matrix, where a matrix is stored that does not fit on the GPU, and the
- * predicted times of the kernels (bids). */
+ * predicted times of the kernels. */
 #include <stdio.h>
 
 #include "operator/operator.h"

@@ -112,7 +112,7 @@ sps_status sps_csr_transpose(sps_context *ctx, const sps_csr *A, sps_csr **T_p)
     SPS_TRY(take(ctx, "sps_csr_transpose", A, &a));
     SPS_REQUIRE(ctx, A->nrow <= INT32_MAX, SPS_EMATRIX,
                 "sps_csr_transpose: %lld rows would become columns, of which "
-                "%d are possible", (long long)A->nrow, INT32_MAX);
+                "at most %d are possible", (long long)A->nrow, INT32_MAX);
     SPS_TRY(A->place == SPS_HOST
                 ? spsi_csr_transpose(ctx, a.use, T_p)
                 : ctx->backend->csr_transpose(ctx, a.use, T_p));

@@ -2,7 +2,7 @@
 /* operator.c - an operator: the plans of a csr, or the caller's function.
  *
  * There are two plans: one for blocks of the declared width, one for single
- * vectors (spmv kernels bid only there).  Wider blocks are multiplied in slices
+ * vectors (only there spmv kernels fit).  Wider blocks are multiplied in slices
  * of columns, so any width works.  A third, plain kernel is used to verify
  * results: it shares no code with the fast ones and needs no format of its
  * own. */

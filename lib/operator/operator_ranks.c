@@ -294,7 +294,9 @@ fail:
     return st;
 }
 
-/* Finds out what all processes receive in a product. */
+/* Determines how many rows of X a product receives from other processes: the
+ * sum over processes and the largest number; and the largest number of
+ * neighbours. */
 static sps_status sum_halos(sps_context *ctx, sps_ranks *r)
 {
     const int size = spsi_comm_size(ctx);

@@ -134,10 +134,10 @@ static double predicted_gain(const sps_features *before,
 static void note_kept(const sps_operator *op, const sps_features *after,
                       double gain)
 {
-    spsi_note(op->ctx, "reorder: RCM would bring the bandwidth from %lld to "
-              "%lld and distinct columns from %.2f to %.2f of the entries in "
-              "64 rows; products of %d columns are predicted to be only %.2f "
-              "times as fast, so the original order is kept",
+    spsi_note(op->ctx, "reorder: RCM would change the bandwidth from %lld to "
+              "%lld and the ratio of distinct columns to entries in 64 rows "
+              "from %.2f to %.2f; products of %d columns are predicted to be "
+              "only %.2f times as fast, so the original order is kept",
               (long long)op->f.bandwidth,
               (long long)after->bandwidth, op->f.distinct64,
               after->distinct64, op->width, gain);
@@ -154,9 +154,9 @@ static sps_status note_reordered(const sps_operator *op, const char *name,
 
     SPS_TRY(spsi_measure_plan(op->ctx, op->A, op->block, &before));
     SPS_TRY(spsi_measure_plan(op->ctx, inner->A, inner->block, &now));
-    spsi_note(op->ctx, "reorder: %s brings the bandwidth from %lld to %lld "
-              "and distinct columns from %.2f to %.2f of the entries in 64 "
-              "rows; products of %d columns are %.2f times as fast by "
+    spsi_note(op->ctx, "reorder: %s changes the bandwidth from %lld to %lld "
+              "and the ratio of distinct columns to entries in 64 rows from "
+              "%.2f to %.2f; products of %d columns are %.2f times as fast by "
               "prediction, %.2f by measurement", name,
               (long long)op->f.bandwidth,
               (long long)after->bandwidth, op->f.distinct64,

@@ -36,7 +36,7 @@ sps_status spsi_operator_transposed(const sps_operator *A,
         return spsi_fail(A->ctx, SPS_EUNFIT, "a matrix over several processes "
                          "has no products with its transpose");
     SPS_REQUIRE(A->ctx, A->n <= INT32_MAX, SPS_EMATRIX, "%lld rows of A would "
-                "become columns of A', of which %d are possible",
+                "become columns of A', of which at most %d are possible",
                 (long long)A->n, INT32_MAX);
     plain.reorder = "none";
     SPS_TRY(spsi_operator_fetch(A));

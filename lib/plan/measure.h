@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* measure.h - times plans, and the most promising bids. */
+/* measure.h - measures the time of a product: with one plan, and with the
+ * kernels whose predicted times are lowest. */
 #ifndef SPS_MEASURE_H
 #define SPS_MEASURE_H
 

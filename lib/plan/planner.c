@@ -381,8 +381,8 @@ static sps_status choose_pinned(sps_context *ctx, const sps_problem *p,
         spsi_note(ctx, "kernel %s was requested by name, although it %s",
                   kernel->name, lack);
     if (refusal)
-        spsi_note(ctx, "kernel %s was requested by name; otherwise it would "
-                  "not bid: %s", kernel->name, refusal);
+        spsi_note(ctx, "kernel %s was requested by name; auto would not "
+                  "choose it: %s", kernel->name, refusal);
 fail:
     return st;
 }

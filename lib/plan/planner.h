@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* planner.h - collects bids and chooses a kernel, by estimate, measurement or
- * name. */
+/* planner.h - chooses a kernel by predicted time, by measured time or by name.
+ * A bid is a kernel that fits a problem, with its predicted time. */
 #ifndef SPS_PLANNER_H
 #define SPS_PLANNER_H
 

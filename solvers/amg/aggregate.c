@@ -123,7 +123,8 @@ static bool is_long(const amg_graph *g, int64_t i)
     return g->rowptr[i + 1] - g->rowptr[i] > LONG;
 }
 
-/* Phase 3 for nodes with few neighbours. */
+/* Phase 3, in which the nodes that remain join an aggregate, for nodes with few
+ * neighbours. */
 static void join(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
@@ -133,7 +134,7 @@ static void join(void *data, int64_t first, int64_t last)
             j->aggregate[i] = strongest(j, i, NULL);
 }
 
-/* Phase 3 for nodes with many neighbours, one after another. */
+/* The same for nodes with many neighbours, one after another. */
 static void join_long(const job *j, double *sum)
 {
     for (int64_t i = 0; i < j->g->n; i++) {

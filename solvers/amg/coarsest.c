@@ -78,7 +78,9 @@ static void lift(const amg_level *l, double *b, sps_small *C)
     }
 }
 
-/* Returns whether Z is the inverse of a regular matrix of unit diagonal. */
+/* Returns whether no element of the inverse Z of C exceeds SPS_COARSE_LARGE;
+ * since C has a unit diagonal, larger ones mean that it is singular up to
+ * rounding. */
 static bool bounded(const sps_small *Z)
 {
     for (int64_t e = 0; e < (int64_t)Z->rows * Z->cols; e++)

@@ -243,7 +243,8 @@ sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s)
     s->first = (int64_t)at[spsi_comm_rank(A->ctx)];
     s->columns = (int64_t)at[spsi_comm_size(A->ctx)];
     SPS_REQUIRE(A->ctx, s->columns <= INT32_MAX, SPS_EUNFIT, "amg: the coarse "
-                "level of all processes has %lld rows; 2^31 - 1 are possible",
+                "level has %lld rows on all processes together; at most "
+                "2^31 - 1 are possible",
                 (long long)s->columns);
 fail:
     spsi_free(A->ctx, at);

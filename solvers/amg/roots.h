@@ -12,7 +12,7 @@ extern "C" {
 /* aggregate[i] of a node that belongs to no aggregate yet and may still be
  * assigned to one. */
 enum { AMG_NONE = -1 };
-/* Values of t for a root, and for a node that is no root. */
+/* Values of t for a root, and for a node that is not a root. */
 #define AMG_ROOT UINT64_MAX
 #define AMG_NO_ROOT 0
 

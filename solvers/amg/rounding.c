@@ -23,7 +23,8 @@
  * (doc/log/amg-loop.md). */
 #define LIMIT 1e6
 
-/* *trace = the trace of C^-1; a row without a scale counts as 1. */
+/* *trace = the trace of C^-1, the sum of (A_c^-1)_ii / s_i^2, where 1 replaces
+ * an s_i that is 0. */
 static sps_status measure(const amg *m, const amg_level *l, double *inverse,
                           double *d, double *trace)
 {

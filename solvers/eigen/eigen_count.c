@@ -241,8 +241,10 @@ fail:
     return st;
 }
 
-/* Returns how far from theta_j an eigenvalue may be, by the residual of column
- * j; 0 at an end of the spectrum, where a Ritz value alone is a proof. */
+/* Returns a bound of the distance from theta_j to the nearest eigenvalue, by
+ * the residual of column j.  It is 0 if eigenvalues at an end of the spectrum
+ * are wanted: there the q-th Ritz value bounds the q-th eigenvalue whatever the
+ * residual is (Courant-Fischer). */
 static double margin(const sps_ritz *r, int j)
 {
     if (!r->wanted->nearest) return 0;

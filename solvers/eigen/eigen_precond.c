@@ -218,11 +218,12 @@ static sps_status begin(sps_eigen_precond *t)
     if (shiftable(t)) SPS_TRY(probe(t, &sigma, &d));
     if (sigma < 0 && t->wanted->sign > 0)
         spsi_note(p->ctx, "A has an eigenvalue of at most %.3g: the "
-                  "preconditioner is that of A - sigma%s, sigma below it",
+                  "preconditioner is made of A - sigma%s, with sigma below it",
                   (sigma + d) * p->norm_M, p->M ? " M" : "");
     else if (sigma < 0)
-        spsi_note(p->ctx, "largest: the preconditioner is that of sigma%s - A,"
-                  " sigma above the spectrum", p->M ? " M" : "");
+        spsi_note(p->ctx, "which=largest: the preconditioner is made of "
+                  "sigma%s - A, with sigma above the spectrum",
+                  p->M ? " M" : "");
     else if (t->space->deflation->nulls && factors && shiftable(t))
         sigma = -TINY * spsi_pencil_unit(p);
     SPS_TRY(make(t, sigma, d));

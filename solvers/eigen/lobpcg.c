@@ -211,8 +211,9 @@ static void coefficients(struct lobpcg *l, int from, const sps_small *V)
     }
 }
 
-/* P'AP, of which the leading `kept` columns are Ritz vectors: diag(theta) of
- * these and B'diag(theta3)B. */
+/* Sets PAP = P'AP, which is block diagonal: the leading `kept` columns of P are
+ * Ritz vectors, with block diag(theta), and the others are combinations of
+ * further Ritz vectors by B, with block B'diag(theta)B. */
 static sps_status project(struct lobpcg *l, int m, int kept, double sign)
 {
     sps_status st = SPS_OK;

@@ -156,16 +156,16 @@ static const struct invalid_mtx {
     {2, "too many", SPS_EPARSE, 0,
      TEXT("%%MatrixMarket matrix coordinate complex general\n"
           "2000000000 2000000000 1\n1 1 1 1\n")},
-    {2, "promised", SPS_EPARSE, 0,
+    {2, "announced", SPS_EPARSE, 0,
      TEXT("%%MatrixMarket matrix coordinate real general\n"
           "10 10 18446744073709551\n1 1 1\n")},
-    {2, "promised", SPS_EPARSE, 0,
+    {2, "announced", SPS_EPARSE, 0,
      TEXT("%%MatrixMarket matrix coordinate real general\n"
           "10 10 100\n1 1 1\n")},
-    {2, "promised", SPS_EPARSE, 0,
+    {2, "announced", SPS_EPARSE, 0,
      TEXT("%%MatrixMarket matrix array real general\n"
           "2147483647 2147483647\n1\n")},
-    {2, "promised", SPS_EPARSE, 0,
+    {2, "announced", SPS_EPARSE, 0,
      TEXT("%%MatrixMarket matrix array real general\n"
           "1000 1000\n1\n")},
     {2, "square", SPS_EPARSE, 0,

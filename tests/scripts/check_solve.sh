@@ -298,7 +298,7 @@ sed 's/^3 1 -1$/3 1 -0.9/' "$tmp/spring.mtx" >"$tmp/held.mtx"
 expect 2 "not span a null space" -A "$tmp/held.mtx" $quick -rigid-body "$tmp/nodes.mtx"
 expect 3 "are 4 unknowns" -A $p2 $quick -rigid-body "$tmp/nodes.mtx"
 expect 0 "" -A "$tmp/held.mtx" $quick -reorder morton -coords "$tmp/nodes.mtx"
-grep -q 'Morton brings the bandwidth' "$tmp/out" ||
+grep -q 'Morton changes the bandwidth' "$tmp/out" ||
     fail "-reorder morton does not tell what it did"
 expect 2 "add -coords" -A $p2 $quick -reorder morton
 sed 's/^2 2$/3 1/' "$tmp/nodes.mtx" | sed '$d' >"$tmp/three.mtx"

@@ -108,8 +108,8 @@ sps_status bench_cliffs(bench *b, int *wrong)
     int at = FIRST;
     sps_status st = one(b, what, FIRST, &last, &before);
 
-    printf("\ncliffs: %s, %s; share: of the 1.35 times the bytes that are "
-           "allowed\n\n| n+1 | kernel                   |  ms at n |    n + 1 "
+    printf("\ncliffs: %s, %s; share: times / (1.35 bytes), at most 1"
+           "\n\n| n+1 | kernel                   |  ms at n |    n + 1 "
            "| times  | bytes  | share  |\n|---|---|---|---|---|---|---|\n",
            b->title, b->device);
     for (int k = FIRST + 1; k <= LAST + 1 && st == SPS_OK; k++) {

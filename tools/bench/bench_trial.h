@@ -50,8 +50,8 @@ typedef struct bench_row {
     double aside;                 /* seconds of the vendor's kernel with
                                      column-major blocks */
     double predicted;             /* predicted seconds */
-    bool bids;                    /* reproducible and in full precision, so that
-                                     auto may choose it */
+    bool bids;                    /* auto may choose the kernel: it is
+                                     reproducible and in full precision */
     bool pinned;                  /* the kernel is not meant for this matrix and
                                      runs only because it was selected by
                                      name */

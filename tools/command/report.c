@@ -212,7 +212,7 @@ static void outcome(const job *j, FILE *f)
         fprintf(f, "dimension %d projected out; it contained %.2e of ||B||\n",
                 r->nullspace, r->removed);
         label(f, "");
-        fprintf(f, "residual without it: worst %.2e of what is left of b\n",
+        fprintf(f, "residual without it: worst %.2e of ||b|| without it\n",
                 r->worst_in_range);
     }
     if (r->restarts > 0) {

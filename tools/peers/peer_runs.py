@@ -100,9 +100,9 @@ def name_of(system):
 
 
 def second_runs(system, words, opt):
-    """Runs `spbench SYSTEM -solve` with further words; returns a dictionary for
-    each second run, in which all objects were created anew in a warm
-    process."""
+    """Runs `spbench SYSTEM -solve` with further words, which makes all objects
+    and solves twice in each case.  Returns a dictionary for the second run of
+    each case, which excludes what a process does once."""
     given = ["-A", system] if os.path.exists(system) else system.split()
     out = subprocess.run(
         [opt["spbench"]] + given + ["-solve"] + words +

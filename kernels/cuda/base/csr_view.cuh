@@ -36,8 +36,8 @@ sps_status with_offsets(const sps_csr_local *A, const F &call)
     return A->rowptr32 ? call(A->rowptr32) : call(A->rowptr);
 }
 
-/* Calls call(M) with A as a matrix<I, V> M of its types of offsets and
- * values. */
+/* Calls call(M), where M is A as a matrix<I, V>: I is the type of its offsets,
+ * V that of its values. */
 template <class F> sps_status with_types(const sps_csr_local *A, const F &call)
 {
     if (A->dtype == SPS_F64)

@@ -224,7 +224,8 @@ struct larger {
     }
 };
 
-/* Second phase of a reduction, by J (spsi_cuda_join). */
+/* Launches the second phase of a reduction by J, which joins the partial
+ * results of thread blocks (spsi_cuda_join). */
 template <class J>
 sps_status launch_join(sps_context *ctx, const double *part, int parts,
                        int64_t count, double *out, int64_t first,

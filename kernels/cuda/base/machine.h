@@ -57,8 +57,9 @@ static inline sps_machine spsi_machine_fitted(void)
     return m;
 }
 
-/* Returns what the driver reports about that GPU, with all multiprocessors: a
- * partition of it, which has other rates, has the same name. */
+/* Returns what the driver reports about the GPU on which the constants were
+ * fitted, as a whole: a partition of it (MIG) has the same name, but fewer
+ * multiprocessors and other rates. */
 static inline sps_gpu spsi_gpu_fitted(void)
 {
     const sps_gpu g = { "NVIDIA H200", 9, 0, 132, 1.98e9, 4.917e12, 62914560 };

@@ -25,9 +25,8 @@
 
 namespace {
 
-constexpr int most_stages = 16, most_columns = 128; /* most_columns: largest
-                                                       number of columns of a
-                                                       block */
+constexpr int most_stages = 16;    /* for all slices of a thread block */
+constexpr int most_columns = 128;  /* for each block of vectors */
 
 /* Number of lanes of a warp that arrive at a barrier: one, after __syncwarp,
  * which orders the preceding reads of all lanes.  The tool racecheck

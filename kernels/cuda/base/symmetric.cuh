@@ -50,7 +50,8 @@ template <int S, int LD> struct symmetric {
         return i < S ? i : i - S;
     }
 
-    /* Adds the products of the 16 rows at `strip`. */
+    /* Adds x'y of the 16 rows at `strip`, x being the columns of this warp's
+     * tile and y those of each tile assigned to it. */
     __device__ __forceinline__ void add(const double *strip)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;

@@ -299,10 +299,12 @@ template <class F, class T> struct writer {
     }
 };
 
-/* Computes Y in the rows of up to 64 entries.  A thread block processes a run
- * of teams, one warp per team, so that neighbouring rows share X in L1; batch n
- * of a warp is half a team.  In flight at any time: rows of X of one batch,
- * entries of the next, row bounds of the one after. */
+/* Computes Y in the rows of up to 64 entries.  A thread block processes
+ * consecutive teams of the work list (8 chunks of 8 entries each), so that
+ * neighbouring rows share X in L1.  A warp processes a team in two batches of 4
+ * chunks.  While it loads the rows of X for a batch, the entries of the next
+ * batch, the row bounds of the second next and the row numbers of the third are
+ * also being loaded. */
 template <class F, class T, bool ALIGNED>
 __global__ void __launch_bounds__(F::threads, F::rows_held)
 direct_rows(tca_work w, source<typename F::element> x, blocks<T> b, int run,

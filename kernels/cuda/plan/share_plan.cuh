@@ -13,7 +13,7 @@
  * each value of (2) at that row, the number of shares from there to the end of
  * the chunk.  There are three kernels: `survey` computes the tables, one warp
  * per chunk; `chain` follows them from chunk to chunk, by one warp, and finds
- * the true state before each chunk; `deal` processes each chunk once more from
+ * the actual state before each chunk; `deal` processes each chunk again from
  * that state and writes the shares.  All arithmetic is in integers, and the
  * result does not depend on the chunk size; with about sqrt(n) rows per chunk
  * the loops of `survey` and `chain` are equally long.
@@ -207,7 +207,8 @@ chain_kernel(const chunk_table *__restrict__ table, int64_t chunks,
     for (int64_t base = 0; base < chunks; base += ahead) {
         int32_t whole[ahead], cut[ahead][places], more[ahead];
 
-        /* Without a branch here, which would wait for earlier loads. */
+        /* c is clamped instead of a branch, which would wait for earlier
+         * loads. */
 #pragma unroll
         for (int u = 0; u < ahead; u++) {
             const int64_t c = base + u < chunks ? base + u : chunks - 1;
@@ -255,7 +256,8 @@ __device__ __forceinline__ unsigned lanes_below(int lane)
     return (1u << lane) - 1;
 }
 
-/* Processes 32 rows from the true state; *now is the state after them. */
+/* Processes 32 rows.  *now is the state before them, and becomes that after
+ * them. */
 __device__ __forceinline__ lane_place walk(const lane_rows &r, int lane,
                                            const sps_shares &s,
                                            deal_state *now)
@@ -357,9 +359,9 @@ __device__ __forceinline__ void put_pieces(const lane_rows &r, int lane,
     }
 }
 
-/* Writes the shares; `from` holds the true states before the chunks.  Several
- * warps may add rows to the same share; the number of its entries is derived
- * from the row ends afterwards (finish_kernel). */
+/* Writes the shares; from[c] is the state before chunk c, as computed by
+ * `chain`.  Several warps may add rows to the same share; the number of its
+ * entries is derived from the row ends afterwards (finish_kernel). */
 template <class I>
 __global__ void __launch_bounds__(32)
 deal_kernel(const I *__restrict__ rowptr, int64_t nrow, int64_t reach,

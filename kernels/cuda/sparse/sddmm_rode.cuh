@@ -16,11 +16,12 @@
  * If R rows have the same columns (the unknowns of a node) a group processes
  * all of them and loads each row of V once: its item then contains R rows.
  *
- * Items come from two loops: one over the rows of a range, in which each group
- * advances independently, so that a long row delays no other group; and one
- * over the segments of long rows, one warp per segment.  Blocks wider than a
- * slice are processed once per slice; the same lane owns an entry in all slices
- * and adds to the value that it stored before. */
+ * There are two loops over items: one over the rows of a range, in which each
+ * group advances independently, so that a long row delays no other group; and
+ * one over the segments of long rows, one warp per segment.  If U and V have
+ * more columns than the lanes of a group hold at once, they are processed in
+ * slices of so many columns; the same lane owns an entry in all slices and adds
+ * to the value that it stored before. */
 #ifndef SPS_SDDMM_RODE_CUH
 #define SPS_SDDMM_RODE_CUH
 

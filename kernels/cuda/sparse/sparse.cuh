@@ -13,9 +13,9 @@
 #include "plan/kernel.h"
 #include "cuda/base/machine.h"
 
-/* What kernels leave to spmm_plain.cu, which compiles it once: Y = beta Y, and
- * the product if the rows of X are 4 GB or more apart (near_only, ordered.cuh),
- * by one thread per row. */
+/* Functions of spmm_plain.cu that other kernels call, so that they are compiled
+ * once: Y = beta Y; and the product by one thread per row, for an X whose rows
+ * are 4 GB or more apart (near_only, ordered.cuh). */
 sps_status spsi_cuda_scale(const sps_spmm_args *args);
 sps_status spsi_cuda_far_product(const sps_plan *plan,
                                  const sps_spmm_args *args);

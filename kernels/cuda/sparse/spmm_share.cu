@@ -180,9 +180,9 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     return SPS_OK;
 }
 
-/* Beyond 2^22 entries spmm.rode bids instead: on R-MAT graphs it is 1 to 10 %
- * slower than this kernel at 8, 16, 32, .. columns, but unlike this one not
- * abruptly slower at the widths just above these. */
+/* Matrices of more than 2^22 entries are left to spmm.rode: on R-MAT graphs it
+ * is 1 to 10 % slower than this kernel at 8, 16, 32, .. columns, but unlike
+ * this one not abruptly slower at the widths just above these. */
 bool fits(const sps_problem *p, const char **why_not)
 {
     const sps_features *f = p->f;
@@ -194,8 +194,9 @@ bool fits(const sps_problem *p, const char **why_not)
 }
 
 /* Returns the seconds for planning, measured for 300 to 4 10^6 rows: sequential
- * loops along chunks of rows and over the chunks.  The bid includes a
- * thousandth of it, since one or two solves perform about so many products. */
+ * loops along chunks of rows and over the chunks.  The predicted time of a
+ * product includes a thousandth of it, since one or two solves perform about so
+ * many products. */
 constexpr double uses = 1000;
 
 double planning(const sps_features *f)

@@ -12,8 +12,8 @@ namespace {
 
 enum { PTR, FROM, TO, COL, VAL, INVERSE, TICKET, PARTS };
 
-/* The structure to which t->local of the triangle points: its arrays in device
- * memory. */
+/* The arrays of a triangle in device memory; t->local of the triangle points to
+ * this. */
 struct device_triangle {
     triangle_view view;
     void *part[PARTS];

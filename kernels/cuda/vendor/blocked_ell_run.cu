@@ -24,10 +24,10 @@ namespace {
 
 constexpr int sizes[] = {8, 16, 32};
 constexpr int size_count = sizeof sizes / sizeof *sizes;
-/* Largest number of stored slots per nonzero at which the kernel bids (a fill
- * of 0.4) and at which it can be requested by name (0.2).  It bids at so low a
- * fill because its time does not depend on the fill: 64 columns with blocks of
- * 32 are 1.5 times as fast as any other kernel at fill 0.5. */
+/* Largest number of stored slots per nonzero at which the kernel is a candidate
+ * (a fill of 0.4) and at which it can be requested by name (0.2).  Its time
+ * does not depend on the fill: with 64 columns and blocks of 32 it is 1.5 times
+ * as fast as any other kernel at fill 0.5. */
 constexpr double slots_to_bid = 2.5, slots_by_name = 5.0;
 /* Block rows per call: cuSPARSE (12.6.3) uses them as the second grid
  * dimension, and beyond 65535 it returns success without having multiplied. */
@@ -401,8 +401,8 @@ bool spsi_bell_fits(const sps_problem *p, const char **why_not)
     return best_size(p, w, slots_allowed(p), &least) >= 0;
 }
 
-/* Predicted seconds, also for problems on which the kernel does not bid, since
- * it may be requested by name. */
+/* Returns the predicted seconds, also for problems for which the kernel is no
+ * candidate, since it may be requested by name. */
 double spsi_bell_cost(const sps_problem *p)
 {
     int64_t w[size_count];

@@ -5,12 +5,12 @@
  *
  * For matrices that consist of blocks (discontinuous elements, many unknowns
  * per node): every slot of a block is multiplied, whether stored or not, on
- * tensor cores.  It bids only if w mb b b <= 2.5 nnz, where w is the maximal
- * number of blocks in one of the mb block rows; if requested by name it runs
- * down to a fill of 0.2, so that the crossover can be measured.  Entries of a
- * block that the matrix does not store are zeros that are multiplied by X, so a
- * NaN in X reaches all rows of the blocks of its column, in its own column of
- * Y.
+ * tensor cores.  It is a candidate if w mb b b <= 2.5 nnz, where w is the
+ * maximal number of blocks in one of the mb block rows; requested by name it
+ * runs down to a fill of 0.2, so that the crossover can be measured.  Entries
+ * of a block that the matrix does not store are zeros that are multiplied by X,
+ * so a NaN in X reaches all rows of the blocks of its column, in its own column
+ * of Y.
  *
  * Padding repeats a block column of the same block row: cuSPARSE treats -1, its
  * documented mark of an empty block, as 0 (CUDALibrarySamples, issue 80).

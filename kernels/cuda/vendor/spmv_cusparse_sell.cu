@@ -17,8 +17,8 @@
 namespace {
 
 constexpr int height = 32;
-/* Largest number of stored slots per entry at which the kernel bids, and at
- * which it can be requested by name. */
+/* Largest number of stored slots per entry at which the kernel is a candidate,
+ * and at which it can be requested by name. */
 constexpr double slots_to_bid = 1.6, slots_by_name = 5.0;
 
 struct sell_plan {

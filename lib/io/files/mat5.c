@@ -151,8 +151,9 @@ static uint32_t number(const mat5 *m, const unsigned char *p)
     return v;
 }
 
-/* Reads type and size.  An element of at most 4 bytes may have its size in the
- * upper half of the type, and its bytes next. */
+/* Reads type and size of an element, 4 bytes each; or, for an element of at
+ * most 4 bytes, both from 4 bytes (the size in the upper half), after which the
+ * data follow. */
 static sps_status next_element(mat5 *m, element *e)
 {
     unsigned char p[4];
@@ -492,7 +493,7 @@ static sps_status read_packed(mat5 *m, uint32_t size)
     SPS_TRY(start_unpacking(m, size));
     SPS_TRY(next_element(m, &e));
     if (e.type != MATRIX) return malformed(m, "", "a compressed element that "
-                                           "is no matrix");
+                                           "is not a matrix");
     SPS_TRY(read_array(m, e.size, "", 0));
     if (m->complete && f->peek) return SPS_OK;
     SPS_TRY(spsi_bytes_peek(m->b, 1, &p, &got));

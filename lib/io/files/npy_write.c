@@ -133,7 +133,8 @@ static sps_status write_npy_block(spsi_sink *s, const sps_block *X,
     return emit_block(&o, &(image){X, interleaved});
 }
 
-/* Elements have 8 bytes each, so that their offsets are known. */
+/* Writes this process's rows, which begin at row `first` of `whole`, to their
+ * place in each column; that is known, since every element has 8 bytes. */
 static sps_status write_npy_rows(spsi_shared *s, const sps_block *X,
                                  int64_t first, int64_t whole)
 {

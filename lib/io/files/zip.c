@@ -306,7 +306,7 @@ static sps_status check_member(spsi_zip *z)
     SPS_TRY(read_descriptor(z));
     SPS_REQUIRE(f->ctx, z->produced == z->size && z->crc == z->promised &&
                 (!z->sized || z->left == 0), SPS_EPARSE, "%s: the member %s "
-                "has %llu bytes with the checksum %08x, promised are %llu and "
+                "has %llu bytes with the checksum %08x, instead of %llu and "
                 "%08x (fetch or write the file again)", f->name, z->name,
                 (unsigned long long)z->produced, z->crc,
                 (unsigned long long)z->size, z->promised);

@@ -172,8 +172,9 @@ static bool open_special(spsi_replace *r, const char *path, mode_t mode,
     return r->fd >= 0 || failed(r, "cannot open");
 }
 
-/* Opens a file beside the target, which has the mode `mode` if it is there;
- * named: one that has a name. */
+/* Opens a new file in the folder of the target, with the permissions of the
+ * target, `mode`, if that exists (`there`).  named: the file has a temporary
+ * name from the beginning, even if the system supports files without one. */
 static bool open_regular(spsi_replace *r, bool there, mode_t mode, bool named)
 {
     mode = there ? mode & 0777 : 0666;

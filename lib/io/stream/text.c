@@ -27,7 +27,7 @@ struct spsi_text {
     int fd;
     bool ended;              /* read(2) returned 0 */
     bool own;                /* fd was opened here */
-    bool waits;              /* no regular file: read(2) may block */
+    bool waits;              /* not a regular file, so read(2) may block */
     /* Bytes of the file (0 if unknown), read so far; of text, delivered so far
      * and at most. */
     uint64_t size, done, produced, limit;

@@ -368,9 +368,9 @@ START_TEST(emptiness_is_refused_but_not_by_name)
     A = diagonals(with, 320, 3);
     B = diagonals(with, 320, 9);
     ck_assert(explained(with, A, NULL, why));
-    ck_assert(!fixture_noted(with, "it would not bid"));
+    ck_assert(!fixture_noted(with, "auto would not choose it"));
     ck_assert(explained(with, A, name, "chosen  b "));
-    ck_assert(fixture_noted(with, "it would not bid: blocks of 8 to 32 "
+    ck_assert(fixture_noted(with, "auto would not choose it: blocks of 8 to 32 "
                                   "would be at most 30 % full"));
     ck_assert(!explained(with, B, NULL, "blocks of 8 to 32"));
     sps_csr_destroy(with, &A);

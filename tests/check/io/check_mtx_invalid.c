@@ -85,7 +85,7 @@ START_TEST(packed_invalid_files_are_refused_alike)
         unsigned char *packed = files_pack(v->text, &size);
         const char *path = files_bytes("invalid.mtx", packed, size);
 
-        if (strcmp(v->word, "promised") == 0)
+        if (strcmp(v->word, "announced") == 0)
             ck_assert_int_ne(read_any(ctx, path, v->flags), SPS_OK);
         else
             assert_refused(ctx, v, path);

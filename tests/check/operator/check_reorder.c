@@ -78,7 +78,7 @@ START_TEST(a_reordered_solve_is_the_callers)
         try_reordered(ctx, solvers[t], "rcm", NULL, S, &worst);
         ck_assert_msg(worst < 1e-10, "%s: %g", solvers[t], worst);
     }
-    ck_assert(fixture_noted(ctx, "RCM brings the bandwidth from"));
+    ck_assert(fixture_noted(ctx, "RCM changes the bandwidth from"));
     sps_csr_destroy(ctx, &S);
     zoo_free(&A);
     sps_context_destroy(&ctx);
@@ -100,7 +100,7 @@ START_TEST(a_solve_along_the_curve_is_the_callers)
     OK(ctx, sps_block_set(coords, 0, 2, x, 2, SPS_ROW_MAJOR, SPS_HOST));
     try_reordered(ctx, "auto", "morton", coords, A, &worst);
     ck_assert_msg(worst < 1e-10, "%g", worst);
-    ck_assert(fixture_noted(ctx, "Morton brings the bandwidth from"));
+    ck_assert(fixture_noted(ctx, "Morton changes the bandwidth from"));
     sps_options_default(&opt);
     opt.reorder = "morton";
     ck_assert_int_eq(sps_operator_csr(ctx, A, 1, &opt, &op), SPS_EINVAL);
