@@ -8,6 +8,7 @@
 
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
+#include "tests/problems/problem.h"
 #include "tests/problems/zoo.h"
 
 static sps_context *ctx;
@@ -49,6 +50,17 @@ static inline sps_csr *indefinite(int64_t n, double shift)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
             if (A->col[p] == i) ((double *)A->val)[p] -= shift;
     return A;
+}
+
+static inline void must_solve(problem *p, const char *what)
+{
+    sps_status st = problem_solve(p);
+
+    ck_assert_msg(st == SPS_OK, "%s: %s", what, sps_context_error(ctx));
+    ck_assert_msg(p->result.stop == SPS_STOP_CONVERGED, "%s: %s, %g", what,
+                  sps_stop_string(p->result.stop), p->result.worst_residual);
+    ck_assert_msg(problem_worst(p) <= p->opt.rtol * (1 + 1e-6), "%s: %g", what,
+                  problem_worst(p));
 }
 
 #endif

@@ -1,27 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_ladder.c - solver auto: what it chooses, how it continues where a
- * choice fails, that limits hold for all steps together, and that the result
- * reports the true residual.  One solver over changing values:
+/* check_ladder.c - solver auto: what it chooses, and how it continues where a
+ * choice fails.  Limits: check_ladder_limits.c; single precision:
+ * check_ladder_floats.c; one solver over changing values:
  * check_ladder_values.c. */
 #include <math.h>
-#include <time.h>
 
 #include "solvers/auto/chain.h"
-#include "tests/support/absent.h"
 #include "tests/support/ladder_fixture.h"
 #include "operator/operator.h"
-#include "tests/problems/problem.h"
-
-static void must_solve(problem *p, const char *what)
-{
-    sps_status st = problem_solve(p);
-
-    ck_assert_msg(st == SPS_OK, "%s: %s", what, sps_context_error(ctx));
-    ck_assert_msg(p->result.stop == SPS_STOP_CONVERGED, "%s: %s, %g", what,
-                  sps_stop_string(p->result.stop), p->result.worst_residual);
-    ck_assert_msg(problem_worst(p) <= p->opt.rtol * (1 + 1e-6), "%s: %g", what,
-                  problem_worst(p));
-}
 
 START_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits)
 {
@@ -258,125 +244,6 @@ START_TEST(the_unit_of_the_matrix_may_be_any)
 }
 END_TEST
 
-START_TEST(iterations_are_those_of_all_steps_together)
-{
-    problem p;
-
-    problem_open(&p, ctx, indefinite(2500, 0.7), 4);
-    p.opt.max_iterations = 30;
-    p.opt.rtol = 1e-15;
-    ck_assert_int_eq(problem_solve(&p), SPS_OK);
-    ck_assert_int_le(p.result.iterations, 30);
-    ck_assert_int_lt(p.result.stop, 0);
-    ck_assert(problem_honest(&p));
-    problem_close(&p);
-}
-END_TEST
-
-/* A limit that is reached exactly when a step has given up is the stop reason;
- * otherwise the next step would have continued. */
-START_TEST(a_limit_that_ends_the_plan_is_the_reason)
-{
-    int first = 0;
-
-    for (int limited = 0; limited < 2; limited++) {
-        const char *note;
-        problem p;
-
-        problem_open(&p, ctx, indefinite(900, 0.7), 4);
-        p.opt.dense = p.opt.factors = "never";
-        if (limited) p.opt.max_iterations = first;
-        ck_assert_int_eq(problem_solve(&p), SPS_OK);
-        for (int i = 0; !limited && (note = sps_context_note(ctx, i)); i++)
-            sscanf(note, "auto: step 1, %*[^:]: %d iterations", &first);
-        ck_assert_int_gt(first, 0);
-        ck_assert_msg((p.result.stop == SPS_STOP_MAX_ITERATIONS) == limited,
-                      "%s", sps_stop_string(p.result.stop));
-        for (int j = 0; limited && j < 4; j++)
-            ck_assert_int_eq(p.column[j], SPS_STOP_MAX_ITERATIONS);
-        problem_close(&p);
-        if (!limited) {
-            tear_down();
-            set_up();
-        }
-    }
-}
-END_TEST
-
-enum { PAUSE = 2000000 };          /* nanoseconds */
-
-static bool take_a_while(const sps_progress *p, void *pauses)
-{
-    const struct timespec pause = { .tv_nsec = PAUSE };
-
-    (void)p;
-    ++*(int *)pauses;
-    nanosleep(&pause, NULL);
-    return true;
-}
-
-static int steps_noted(void)
-{
-    const char *note;
-    int count = 0;
-
-    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
-        if (!strncmp(note, "auto: step ", 11))
-            ck_assert_int_eq(atoi(note + 11), ++count);   /* none missing */
-    return count;
-}
-
-/* Nothing reaches the tolerance: the steps take their time, and the limit is a
- * fifth of the time slept, which does not depend on the load of the machine.
- * The last step may come to its own end, rounding, as its time is over. */
-START_TEST(time_is_that_of_all_steps_together)
-{
-    double whole = 0;
-    int pauses = 0;
-
-    for (int limited = 0; limited < 2; limited++) {
-        problem p;
-
-        problem_open(&p, ctx, indefinite(900, 0.7), 4);
-        p.opt.rtol = 1e-300;
-        p.opt.dense = p.opt.factors = "never";
-        p.opt.monitor = take_a_while;
-        p.opt.monitor_data = &pauses;
-        p.opt.max_seconds = limited ? pauses * (PAUSE / 1e9) / 5 : 0;
-        ck_assert_int_eq(problem_solve(&p), SPS_OK);
-        ck_assert_msg((p.result.stop == SPS_STOP_MAX_TIME) == limited ||
-                      (limited && p.result.stop == SPS_STOP_ROUNDING),
-                      "%s", sps_stop_string(p.result.stop));
-        ck_assert_int_ge(steps_noted(), 2);
-        if (limited) ck_assert(p.result.seconds.solve < 0.7 * whole);
-        whole = p.result.seconds.solve;
-        problem_close(&p);
-        if (!limited) {
-            tear_down();
-            set_up();
-        }
-    }
-}
-END_TEST
-
-/* Where cheaper steps have failed, what is left of the time does not suffice
- * for an analysis of factors: it is not begun, instead of the factorisation
- * after it. */
-START_TEST(a_late_analysis_is_not_begun_where_time_is_short)
-{
-    problem p;
-
-    if (absent("factor")) runner_skip("no factor module");
-    problem_open(&p, ctx, indefinite(250000, 0.7), 1);
-    p.opt.max_seconds = 1;
-    ck_assert_int_eq(problem_solve(&p), SPS_OK);
-    ck_assert_int_lt(p.result.stop, 0);
-    ck_assert(!noted("factorisation was not started"));
-    ck_assert(!noted("direct factors: not finished"));
-    problem_close(&p);
-}
-END_TEST
-
 START_TEST(dense_factors_are_the_last_step_or_never)
 {
     problem p;
@@ -500,115 +367,6 @@ START_TEST(definite_matrices_keep_conjugate_gradients)
 }
 END_TEST
 
-/* Small blocks are not faster in single precision, and a note says so; a method
- * selected by name is used regardless. */
-START_TEST(floats_are_not_taken_where_they_do_not_pay)
-{
-    problem p;
-
-    problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
-    p.opt.precision = "mixed";
-    p.opt.factors = "never";
-    must_solve(&p, "small, mixed allowed");
-    ck_assert_str_eq(p.result.solver, "block_cg");
-    ck_assert(noted("auto: double precision"));
-    problem_close(&p);
-    problem_open(&p, ctx, zoo("grid5", 400, ZOO_SPD), 4);
-    p.opt.solver = "block_cg";
-    p.opt.precision = "mixed";
-    must_solve(&p, "small, named");
-    ck_assert_str_eq(p.result.solver, "refinement");
-    problem_close(&p);
-}
-END_TEST
-
-START_TEST(floats_are_taken_for_large_blocks_on_a_gpu)
-{
-    problem p;
-
-    problem_open(&p, ctx, zoo("grid5", 300000, ZOO_SPD), 16);
-    p.opt.precision = "mixed";
-    p.opt.precond = "jacobi";
-    p.opt.rtol = 1e-10;
-    must_solve(&p, "large");
-    ck_assert_str_eq(p.result.solver, runner_place() == SPS_CUDA
-                     ? "refinement" : "block_cg");
-    problem_close(&p);
-}
-END_TEST
-
-/* D A D with D alternating between 1 and 3: as definite as A, but the rows with
- * 1 are not diagonally dominant. */
-static void scale_in_turn(sps_csr *A)
-{
-    for (int64_t i = 0; i < A->nrow; i++)
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
-            ((double *)A->val)[p] *= (i % 2 ? 3 : 1) *
-                                     (A->col[p] % 2 ? 3 : 1);
-}
-
-/* The reason against single precision for a matrix like A with this number of
- * rows, whose longest row is `longer` times the mean. */
-static const char *against(sps_csr *A, int64_t rows, bool definite,
-                           double longer)
-{
-    sps_operator *op = NULL;
-    sps_chain l = { .ctx = ctx };
-    sps_features f;
-    sps_chain_traits o;
-
-    ck_assert_int_eq(sps_operator_csr(ctx, A, 16, NULL, &op), SPS_OK);
-    l.A = op;
-    ck_assert_int_eq(spsi_chain_examine(&l, &o), SPS_OK);
-    f = op->f;
-    f.nrow = rows;
-    f.max_length = (int64_t)(longer * f.mean_length + 1);
-    sps_operator_destroy(&op);
-    return spsi_chain_against_single(&o, definite, &f, 16);
-}
-
-START_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows)
-{
-    static const char *const family[] = { "grid5", "grid27" };
-    const int64_t most = 1 << 21;
-
-    for (int i = 0; i < 2; i++) {
-        sps_csr *A = zoo(family[i], 1000, ZOO_LAPLACIAN);
-        const int64_t large = i == 0 ? most / 8 : most;
-
-        ck_assert_ptr_null(against(A, large, true, 1));
-        ck_assert_ptr_nonnull(strstr(against(A, large - 1, true, 1),
-                                     "so few elements"));
-        ck_assert_ptr_nonnull(strstr(against(A, large, true, 9), "longer"));
-        ck_assert_ptr_null(against(A, large, false, 9));
-        scale_in_turn(A);
-        ck_assert_ptr_nonnull(strstr(against(A, large, true, 1), "dominant"));
-        ck_assert_ptr_null(against(A, large, false, 1));
-        zoo_free(&A);
-    }
-}
-END_TEST
-
-/* The host works in doubles whatever the rows: the rule cannot be observed
- * there. */
-START_TEST(floats_are_not_taken_far_from_dominated_rows)
-{
-    problem p;
-    sps_csr *A = zoo("grid5", 300000, ZOO_SPD);
-
-    scale_in_turn(A);
-    problem_open(&p, ctx, A, 16);
-    p.opt.precision = "mixed";
-    p.opt.precond = "jacobi";
-    p.opt.rtol = 1e-2;
-    must_solve(&p, "not dominated");
-    ck_assert_str_eq(p.result.solver, "block_cg");
-    ck_assert(noted(runner_place() == SPS_CUDA ? "not diagonally dominant"
-                                               : "the host"));
-    problem_close(&p);
-}
-END_TEST
-
 /* Number of the first step with this preconditioner on a GPU, for a matrix with
  * the pattern of A that is not symmetric; -1: none.  A is freed. */
 static int step_on_a_gpu(sps_csr *A, const char *precond)
@@ -682,39 +440,6 @@ START_TEST(factors_that_take_longer_than_allowed_are_refused)
 }
 END_TEST
 
-typedef struct seen {
-    int calls, last;
-    bool fell;
-} seen;
-
-static bool stop_at_40(const sps_progress *p, void *data)
-{
-    seen *s = data;
-
-    s->calls++;
-    s->fell |= p->iteration < s->last;
-    s->last = p->iteration;
-    return p->iteration < 40;
-}
-
-START_TEST(the_monitor_sees_one_solve_and_ends_it)
-{
-    problem p;
-    seen s = { 0 };
-
-    problem_open(&p, ctx, indefinite(2500, 0.7), 4);
-    p.opt.rtol = 1e-300;
-    p.opt.monitor = stop_at_40;
-    p.opt.monitor_data = &s;
-    ck_assert_int_eq(problem_solve(&p), SPS_OK);
-    ck_assert_int_eq(p.result.stop, SPS_STOP_INTERRUPTED);
-    ck_assert_int_eq(p.result.iterations, 40);
-    ck_assert_int_eq(s.last, 40);
-    ck_assert(!s.fell);
-    problem_close(&p);
-}
-END_TEST
-
 static const runner_test tests[] = {
     RUNNER_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits),
     RUNNER_TEST(what_is_slow_is_left_after_a_few_iterations),
@@ -726,22 +451,13 @@ static const runner_test tests[] = {
     RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
     RUNNER_TEST(zeros_on_the_diagonal_are_no_obstacle),
     RUNNER_TEST(the_unit_of_the_matrix_may_be_any),
-    RUNNER_TEST(iterations_are_those_of_all_steps_together),
-    RUNNER_TEST(a_limit_that_ends_the_plan_is_the_reason),
-    RUNNER_TEST(time_is_that_of_all_steps_together),
-    RUNNER_TEST(a_late_analysis_is_not_begun_where_time_is_short),
     RUNNER_TEST(dense_factors_are_the_last_step_or_never),
     RUNNER_TEST(empty_rows_are_no_sign_of_an_indefinite_matrix),
     RUNNER_TEST(a_matrix_singular_by_its_pattern_ends_with_a_reason),
     RUNNER_TEST(own_preconditioners_are_respected),
     RUNNER_TEST(a_preconditioner_that_was_asked_for_and_is_not_there_is_told),
     RUNNER_TEST(definite_matrices_keep_conjugate_gradients),
-    RUNNER_TEST(floats_are_not_taken_where_they_do_not_pay),
-    RUNNER_TEST(floats_are_taken_for_large_blocks_on_a_gpu),
-    RUNNER_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows),
-    RUNNER_TEST(floats_are_not_taken_far_from_dominated_rows),
     RUNNER_TEST(substitution_row_by_row_is_avoided_on_a_gpu),
     RUNNER_TEST(factors_that_take_longer_than_allowed_are_refused),
-    RUNNER_TEST(the_monitor_sees_one_solve_and_ends_it),
 };
 RUNNER_MAIN_WITHIN("check_ladder", tests, set_up, tear_down)

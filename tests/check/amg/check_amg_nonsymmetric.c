@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/check/solvers/amg_fixture.h"
+#include "tests/check/amg/amg_fixture.h"
 #include "tests/support/runner.h"
 
 typedef struct limit {

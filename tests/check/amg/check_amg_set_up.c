@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "solvers/amg/roots.h"
-#include "tests/check/solvers/amg_fixture.h"
+#include "tests/check/amg/amg_fixture.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
 

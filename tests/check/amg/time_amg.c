@@ -11,7 +11,7 @@
 
 #include "core/backend.h"
 #include "core/timer.h"
-#include "tests/check/solvers/amg_fixture.h"
+#include "tests/check/amg/amg_fixture.h"
 
 enum { SCALE, SYMMETRIC, LANCZOS, AGGREGATE, TENTATIVE, FILTER, PROLONG,
        PRODUCTS, TRANSPOSE, MULTIPLY, NEXT, OTHERS, STAGES };

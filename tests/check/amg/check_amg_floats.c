@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tests/check/solvers/amg_fixture.h"
+#include "tests/check/amg/amg_fixture.h"
 #include "tests/support/runner.h"
 
 /* Applies M to random columns times `scale`; the result, to be freed. */

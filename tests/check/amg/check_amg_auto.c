@@ -9,7 +9,7 @@
 #include "driver/hardness.h"
 #include "driver/solver.h"
 #include "solvers/auto/chain.h"
-#include "tests/check/solvers/amg_fixture.h"
+#include "tests/check/amg/amg_fixture.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/runner.h"
 
