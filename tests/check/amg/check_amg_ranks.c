@@ -6,8 +6,7 @@
 
 #include "block/block.h"
 #include "tests/problems/whole.h"
-#include "tests/processes/crew.h"
-#include "tests/support/fail_alloc.h"
+#include "tests/processes/crew_system.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 
@@ -48,33 +47,14 @@ static void all_went_well(bool good, const char *what, int size)
 static void solve(crew_member *m)
 {
     work *w = m->data;
-    sps_csr *own = NULL;
-    sps_operator *op = NULL;
-    sps_solver *s = NULL;
-    sps_block *B = NULL, *X = NULL;
-    sps_result r = { .struct_size = sizeof r };
-    sps_options opt;
+    crew_system c = { .A = w->A, .k = K, .allowed = w->allocations };
 
-    sps_options_default(&opt);
-    opt.solver = "block_cg";
-    opt.precond = "amg";
-    m->st = crew_rows(m, w->A, &own);
-    if (!m->st) m->st = sps_block_create(m->ctx, own_rows(m), K, &B);
-    if (!m->st) m->st = sps_block_create(m->ctx, own_rows(m), K, &X);
-    if (!m->st) m->st = sps_block_random(B, 3);
-    if (m->host) fail_alloc_allow(m->host->data, w->allocations);
-    if (!m->st) m->st = sps_operator_csr(m->ctx, own, K, &opt, &op);
-    if (!m->st) m->st = sps_solver_create(op, NULL, K, &opt, &s);
-    if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
-    if (!m->st && r.stop != SPS_STOP_CONVERGED) m->st = SPS_EBUG;
-    if (m->rank == 0) w->iterations = r.iterations;
-    if (m->st)
-        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
-    sps_solver_destroy(&s);
-    sps_operator_destroy(&op);
-    sps_block_destroy(&B);
-    sps_block_destroy(&X);
-    sps_csr_destroy(m->ctx, &own);
+    sps_options_default(&c.opt);
+    c.opt.solver = "block_cg";
+    c.opt.precond = "amg";
+    crew_solve(m, &c);
+    if (!m->st && c.result.stop != SPS_STOP_CONVERGED) m->st = SPS_EBUG;
+    if (m->rank == 0) w->iterations = c.result.iterations;
 }
 
 static sps_csr wrap(whole *w)

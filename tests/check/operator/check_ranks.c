@@ -7,8 +7,7 @@
 #include "operator/operator_ranks.h"
 #include "tests/problems/zoo.h"
 #include "tests/support/absent.h"
-#include "tests/processes/crew.h"
-#include "tests/support/fail_alloc.h"
+#include "tests/processes/crew_system.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 
@@ -461,31 +460,13 @@ END_TEST
 static void solve(crew_member *m)
 {
     const work *w = m->data;
-    sps_csr *own = NULL;
-    sps_operator *op = NULL;
-    sps_solver *s = NULL;
-    sps_block *B = NULL, *X = NULL;
-    sps_result r = { .struct_size = sizeof r };
-    sps_options opt;
+    crew_system c = { .A = w->A, .b = w->x, .k = w->k, .allowed = w->odd };
 
-    sps_options_default(&opt);
-    opt.solver = w->solver;
-    opt.precond = w->precond;
-    if (w->iterations) opt.max_iterations = w->iterations;
-    m->st = crew_rows(m, w->A, &own);
-    if (!m->st) m->st = part(m, w, w->x, &B);
-    if (!m->st) m->st = part(m, w, NULL, &X);
-    if (m->host) fail_alloc_allow(m->host->data, w->odd);
-    if (!m->st) m->st = sps_operator_csr(m->ctx, own, w->k, NULL, &op);
-    if (!m->st) m->st = sps_solver_create(op, NULL, w->k, &opt, &s);
-    if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
-    if (m->st)
-        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
-    sps_solver_destroy(&s);
-    sps_operator_destroy(&op);
-    sps_block_destroy(&B);
-    sps_block_destroy(&X);
-    sps_csr_destroy(m->ctx, &own);
+    sps_options_default(&c.opt);
+    c.opt.solver = w->solver;
+    c.opt.precond = w->precond;
+    if (w->iterations) c.opt.max_iterations = w->iterations;
+    crew_solve(m, &c);
 }
 
 /* Rank 1 of three runs out of memory at each of its allocations in turn. */

@@ -6,8 +6,7 @@
 #include <sched.h>
 
 #include "tests/problems/zoo.h"
-#include "tests/processes/crew.h"
-#include "tests/support/fail_alloc.h"
+#include "tests/processes/crew_system.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 
@@ -65,42 +64,18 @@ static bool go_on(const sps_progress *p, void *data)
 static void solve(crew_member *m)
 {
     const schedule *s = m->data;
-    const int64_t n = s->A->nrow, all = m->all->size;
-    const int64_t first = crew_first(n, (int)all, m->rank);
-    const int64_t own = crew_first(n, (int)all, m->rank + 1) - first;
-    sps_csr *A = NULL;
-    sps_operator *op = NULL;
-    sps_solver *solver = NULL;
-    sps_block *B = NULL, *X = NULL;
-    sps_result r = { .struct_size = sizeof r };
-    sps_options opt;
+    crew_system c = { .A = s->A, .b = s->b, .k = K, .allowed = s->when };
 
-    sps_options_default(&opt);
-    opt.solver = s->solver;
-    opt.precond = s->precond;
-    opt.rtol = s->rtol;
-    opt.nullspace = "none";
-    if (s->fault == LIMIT) opt.max_seconds = 1e-4 * s->when;
-    if (s->fault == MONITOR) opt.monitor = go_on;
-    opt.monitor_data = m;
-    m->st = crew_rows(m, s->A, &A);
-    if (!m->st) m->st = sps_block_create(m->ctx, own, K, &B);
-    if (!m->st) m->st = sps_block_create(m->ctx, own, K, &X);
-    if (!m->st)
-        m->st = sps_block_set(B, 0, K, s->b + first * K, K, SPS_ROW_MAJOR,
-                              SPS_HOST);
-    if (m->host) fail_alloc_allow(m->host->data, s->when);
-    if (!m->st) m->st = sps_operator_csr(m->ctx, A, K, NULL, &op);
-    if (!m->st) m->st = sps_solver_create(op, NULL, K, &opt, &solver);
-    if (!m->st) m->st = sps_solver_linear(solver, B, X, &r);
-    result[m->rank] = r;
-    if (m->st)
-        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
-    sps_solver_destroy(&solver);
-    sps_operator_destroy(&op);
-    sps_block_destroy(&B);
-    sps_block_destroy(&X);
-    sps_csr_destroy(m->ctx, &A);
+    sps_options_default(&c.opt);
+    c.opt.solver = s->solver;
+    c.opt.precond = s->precond;
+    c.opt.rtol = s->rtol;
+    c.opt.nullspace = "none";
+    if (s->fault == LIMIT) c.opt.max_seconds = 1e-4 * s->when;
+    if (s->fault == MONITOR) c.opt.monitor = go_on;
+    c.opt.monitor_data = m;
+    crew_solve(m, &c);
+    result[m->rank] = c.result;
 }
 
 static bool run(schedule *s, int size)

@@ -11,7 +11,7 @@
 
 #include "tests/problems/zoo.h"
 #include "tests/support/absent.h"
-#include "tests/processes/crew.h"
+#include "tests/processes/crew_system.h"
 #include "tests/support/fixture.h"
 #include "tests/support/least.h"
 #include "tests/support/runner.h"
@@ -41,44 +41,18 @@ static verdict told[CREW];
 static void solve(crew_member *m)
 {
     const work *w = m->data;
-    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
-    const int64_t n = crew_first(w->A->nrow, m->all->size, m->rank + 1) - first;
-    sps_csr *own = NULL;
-    sps_operator *op = NULL;
-    sps_solver *s = NULL;
-    sps_block *B = NULL, *X = NULL;
-    sps_result r = { .struct_size = sizeof r };
-    sps_options opt;
+    crew_system c = { .A = w->A, .b = w->b, .x = w->x, .k = K };
 
-    sps_options_default(&opt);
-    opt.solver = w->solver;
-    opt.precond = w->precond;
-    opt.nullspace = "none";
-    opt.max_iterations = 1000;
-    m->st = crew_rows(m, w->A, &own);
-    if (!m->st) m->st = sps_operator_csr(m->ctx, own, K, &opt, &op);
-    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &B);
-    if (!m->st) m->st = sps_block_create(m->ctx, n, K, &X);
-    if (!m->st)
-        m->st = sps_block_set(B, 0, K, w->b + first * K, K, SPS_ROW_MAJOR,
-                              SPS_HOST);
-    if (!m->st) m->st = sps_solver_create(op, NULL, K, &opt, &s);
-    if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
-    if (!m->st)
-        m->st = sps_block_get(X, 0, K, w->x + first * K, K, SPS_ROW_MAJOR,
-                              SPS_HOST);
-    told[m->rank] = (verdict){ .st = m->st, .stop = r.stop,
-                               .iterations = r.iterations,
-                               .in_doubles = r.in_doubles };
-    for (int j = 0; j < K && r.column; j++)
-        told[m->rank].column[j] = r.column[j];
-    if (m->st)
-        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
-    sps_solver_destroy(&s);
-    sps_operator_destroy(&op);
-    sps_block_destroy(&B);
-    sps_block_destroy(&X);
-    sps_csr_destroy(m->ctx, &own);
+    sps_options_default(&c.opt);
+    c.opt.solver = w->solver;
+    c.opt.precond = w->precond;
+    c.opt.nullspace = "none";
+    c.opt.max_iterations = 1000;
+    crew_solve(m, &c);
+    told[m->rank] = (verdict){ .st = m->st, .stop = c.result.stop,
+                               .iterations = c.result.iterations,
+                               .in_doubles = c.result.in_doubles };
+    memcpy(told[m->rank].column, c.column, sizeof told[0].column);
 }
 
 /* max over columns of ||b - A x|| / ||b||. */
