@@ -6,6 +6,7 @@
 #include "core/abi.h"
 #include "core/comm.h"
 #include "io/files/writer.h"
+#include "io/stream/unwritten.h"
 #include "matrix/csr.h"
 
 static const spsi_writer *const writers[] = {
@@ -14,31 +15,14 @@ static const spsi_writer *const writers[] = {
     &spsi_writer_petsc,
 };
 
-static bool ends(const char *path, size_t length, const char *suffix)
-{
-    const size_t n = strlen(suffix);
-
-    return length > n && memcmp(path + length - n, suffix, n) == 0;
-}
-
 /* Returns EINVAL for names of files that can be read but not written. */
 static sps_status check_name(sps_context *ctx, const char *path)
 {
-    static const char *const others[] = { ".xz", ".zst", ".bz2" };
-    static const char *const kinds[] = {
-        ".mat", ".hb", ".rb", ".rsa", ".rua", ".csv"
-    };
-    const size_t length = strlen(path);
+    char why[SPSI_WHY_UNWRITTEN];
     sps_status st = SPS_OK;
 
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        SPS_REQUIRE(ctx, !ends(path, length, others[i]), SPS_EINVAL,
-                    "%s: files are written plain or, with .gz at the end of "
-                    "the name, compressed by gzip, not as %s", path, others[i]);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        SPS_REQUIRE(ctx, !ends(path, length, kinds[i]), SPS_EINVAL,
-                    "%s: files are not written as %s, but as .mtx, .npy, .npz "
-                    "or .petsc", path, kinds[i]);
+    SPS_REQUIRE(ctx, !spsi_unwritten(path, why), SPS_EINVAL, "%s: %s", path,
+                why);
 fail:
     return st;
 }
@@ -47,9 +31,9 @@ static const spsi_writer *writer_of(const char *path)
 {
     size_t length = strlen(path);
 
-    if (ends(path, length, ".gz")) length -= 3;
+    if (spsi_name_ends(path, length, ".gz")) length -= 3;
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
-        if (ends(path, length, writers[i]->suffix)) return writers[i];
+        if (spsi_name_ends(path, length, writers[i]->suffix)) return writers[i];
     return &spsi_writer_mtx;
 }
 
@@ -122,9 +106,10 @@ static sps_status write_rows(const sps_block *X, const char *path,
     sps_status st;
 
     SPS_TRY(check_name(X->ctx, path));
-    SPS_REQUIRE(X->ctx, w->rows && !interleaved && !ends(path, length, ".gz"),
-                SPS_EUNFIT, "%s: several processes write real blocks as "
-                "Matrix Market or .npy, not compressed", path);
+    SPS_REQUIRE(X->ctx, w->rows && !interleaved &&
+                !spsi_name_ends(path, length, ".gz"), SPS_EUNFIT,
+                "%s: several processes write real blocks as Matrix Market or "
+                ".npy, not compressed", path);
     SPS_TRY(place_rows(X, &first, &whole));
     SPS_TRY(spsi_shared_open(X->ctx, path, &s));
     SPS_TRY(w->rows(&s, X, first, whole));

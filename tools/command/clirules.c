@@ -2,6 +2,7 @@
 /* clirules.c - rejects options that exclude each other, and computes the values
  * that the command derives from its options. */
 #include "io/number/nearest.h"
+#include "io/stream/unwritten.h"
 #include "tools/command/cli.h"
 
 #include <ctype.h>
@@ -101,26 +102,15 @@ static int outputs_apart(const cli_values *v, char *error, size_t size)
     return 0;
 }
 
-/* Rejects names that ask for a kind that the library does not write, or for a
- * compression other than gzip, before the work instead of after it. */
+/* Rejects names of files that the library does not write, before the work
+ * instead of after it. */
 static int writable(const char *path, const char *option, char *error,
                     size_t size)
 {
-    static const char *const kinds[] = {
-        ".mat", ".hb", ".rb", ".rsa", ".rua", ".csv"
-    };
-    const char *dot = path ? strrchr(path, '.') : NULL;
+    char why[SPSI_WHY_UNWRITTEN];
 
-    for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
-        if (same(dot, kinds[i]))
-            return cli_fail(error, size, "%s %s: files are not written as %s, "
-                            "but as .mtx, .npy, .npz or .petsc", option, path,
-                            dot);
-    if (!dot || (!same(dot, ".xz") && !same(dot, ".zst") && !same(dot, ".bz2")))
-        return 0;
-    return cli_fail(error, size, "%s %s: files are written plain or, with .gz "
-                                 "at the end of the name, compressed by gzip, "
-                                 "not as %s", option, path, dot);
+    if (!path || !spsi_unwritten(path, why)) return 0;
+    return cli_fail(error, size, "%s %s: %s", option, path, why);
 }
 
 static bool listed(const char *kind, const char *name)
