@@ -31,7 +31,9 @@ cp -P .libs/libspsolve.so* "$stage/lib/"
 for so in .libs/spsolve_mpi-*.so; do
     [ ! -f "$so" ] || cp "$so" "$stage/lib/spsolve/"
 done
-[ ! -f .libs/spsolve_cuda.so ] || cp .libs/spsolve_cuda.so "$stage/lib/spsolve/"
+for so in .libs/spsolve_cuda.so .libs/spsolve_factor.so; do
+    [ ! -f $so ] || cp $so "$stage/lib/spsolve/"
+done
 cp -R "$src/data" "$stage/data"
 mkdir -p "$stage/doc"
 cp "$src"/tests/scripts/*.sh "$src"/tests/scripts/*.py "$stage/tests/scripts/" \
@@ -47,14 +49,16 @@ plain() {
     cp -L "$so" "$stage/lib-fallback/"
 }
 
-# Libraries of this system: those of Check always, BLAS and the like as a
-# fallback, libc, the driver and libraries of CUDA never.
-for file in "$stage"/bin/* "$stage"/tests/* "$stage"/lib/libspsolve.so; do
+# Libraries of this system: those of Check and of MUMPS always, BLAS and the
+# like as a fallback, libc, the driver and libraries of CUDA never.
+for file in "$stage"/bin/* "$stage"/tests/* "$stage"/lib/libspsolve.so \
+    "$stage/lib/spsolve/spsolve_factor.so"; do
     LD_LIBRARY_PATH="$stage/lib" ldd "$file" 2>/dev/null || :
 done | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p' | sort -u | while read -r so; do
     case ${so##*/} in
         libspsolve*) ;;
         libcheck*|libsubunit*) cp -L "$so" "$stage/lib/" ;;
+        lib*mumps*|libscotch*|libmetis*|libpord*) cp -L "$so" "$stage/lib/" ;;
         libcusparse*|libnvJitLink*) ;;
         libc.so*|libm.so*|ld-*|libdl.*|librt.*|libpthread.*) ;;
         libopenblas*) [ -f "$reference/lapack/liblapack.so.3" ] ||

@@ -158,6 +158,7 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
     if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h, blocks));
+    else SPS_TRY_RETURN(clear(ctx, 1, p.number)); /* open_result copies it */
     if (p.way == BLOCKS) SPS_TRY_RETURN(multiply_blocks(p, C, &made));
     if (made) return SPS_OK;
     if (p.way == BLOCKS) SPS_TRY_RETURN(choose_way(&p, &h, false));

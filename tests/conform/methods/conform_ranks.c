@@ -334,7 +334,9 @@ static void cross_bits(const sps_csr *A, const char *family, bool spd)
 
 START_TEST(across_ranks_bits_are_those_of_one_process)
 {
-    if (runner_place() == SPS_CUDA) runner_skip("across_ranks is for the host");
+    if (runner_place() == SPS_CUDA) {
+        runner_leave_out("across_ranks is for the host");
+    }
     set_across(true);
     for (int f = 0; f < zoo_count(); f++) {
         sps_csr *A = zoo_matrix(f, N, 5, ZOO_RANDOM, SPS_F64);
@@ -363,7 +365,9 @@ START_TEST(across_ranks_chunks_of_several_rows)
     work w = { .A = A, .b = b, .x = x, .family = "grid5", .solver = "block_cg",
                .precond = "jacobi" };
 
-    if (runner_place() == SPS_CUDA) runner_skip("across_ranks is for the host");
+    if (runner_place() == SPS_CUDA) {
+        runner_leave_out("across_ranks is for the host");
+    }
     set_across(true);
     crew_unit = 6;
     bits_of_one(&w);
@@ -485,7 +489,9 @@ START_TEST(across_ranks_bits_of_eigenpairs)
     double *x = calloc(1, bytes), *one = malloc(bytes);
     work w = { .A = A, .x = x, .family = "grid5" };
 
-    if (runner_place() == SPS_CUDA) runner_skip("across_ranks is for the host");
+    if (runner_place() == SPS_CUDA) {
+        runner_leave_out("across_ranks is for the host");
+    }
     set_across(true);
     for (size_t t = 0; t < sizeof ways / sizeof *ways; t++) {
         const int size = t % 2 ? 3 : 16;
