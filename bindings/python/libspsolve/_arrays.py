@@ -2,7 +2,7 @@
 """Arrays as blocks of the library, without a copy where it can be."""
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -224,31 +224,45 @@ class Block:
 
 
 class Slot:
-    """The block for one argument of solve.  It is used again by the next
-    solve if the array lies at the same place, or is copied and has the same
-    shape.  No array is held between solves."""
+    """The blocks of an argument of some solves, each of which serves again if
+    an array lies at the same place, or is copied and has the same shape.  No
+    array is held between solves."""
+
+    MOST = 4        # results that a program keeps lie at places of their own
 
     def __init__(self) -> None:
-        self.key: Any = None
+        self.blocks: Dict[Any, Block] = {}
         self.block: Any = None
 
-    def take(self, context: Context, array: Any) -> Block:
-        spot = usable(context, array)
-        key = (package_of(array).place, array.shape, spot)
-        if key != self.key:
+    def take(self, context: Context, array: Any, spot: Any = None) -> Block:
+        """spot: that of the array, if it is known."""
+        block = self.blocks.get(spot) if spot else None
+        if block is None:
+            used = usable(context, array)
+            key = spot if spot and used[1] else \
+                (package_of(array).place, array.shape, used)
+            block = self.blocks.get(key) or self.add(context, array, key, used)
+        block.array = array
+        self.block = block
+        return block
+
+    def add(self, context: Context, array: Any, key: Any,
+            used: Any) -> Block:
+        if used[0] is None or len(self.blocks) >= self.MOST or \
+                not all(block.wrapped for block in self.blocks.values()):
             self.drop(context)
-            self.block = Block(context, array, False, spot)
-            self.key = key
-        self.block.array = array
-        return self.block
+        block = self.blocks[key] = Block(context, array, False, used)
+        return block
 
     def release(self, context: Context) -> None:
-        """Called after a solve: lets go of the array."""
-        if self.block is not None:
-            self.block.array = None
-            context.borrowed.pop(id(self.block.handle), None)
+        """The solve has ended."""
+        block, self.block = self.block, None
+        if block is not None:
+            block.array = None
+            if not block.wrapped:
+                context.borrowed.pop(id(block.handle), None)
 
     def drop(self, context: Context) -> None:
-        if self.block is not None:
-            context.destroy(self.block.handle)
-        self.key = self.block = None
+        for block in self.blocks.values():
+            context.destroy(block.handle)
+        self.blocks.clear()

@@ -71,17 +71,17 @@ _NOTHING = nullcontext()
 class Ordered:
     """See Context.ordered."""
 
-    __slots__ = ("context", "arrays")
+    __slots__ = ("context", "packages")
 
     def __init__(self, context: "Context", arrays: Any) -> None:
         self.context = context
-        self.arrays = arrays
+        self.packages = context.queue.packages(arrays)
 
     def __enter__(self) -> None:
-        self.context.queue.before(*self.arrays)
+        self.context.queue.before(self.packages)
 
     def __exit__(self, *exception: Any) -> None:
-        if not self.context.queue.after(*self.arrays):
+        if not self.context.queue.after(self.packages):
             lib.sps_context_sync(self.context.handle)
 
 
@@ -101,6 +101,7 @@ class Context:
         self.handles: List[Tuple[str, ctypes.c_void_p]] = []
         self.borrowed: Dict[int, Any] = {}
         self.raised: List[BaseException] = []
+        self.cancelled = False          # by another thread
         self.seen = 0
         self.told: List[str] = []       # by this package, no warnings
         self.lock = threading.Lock()
@@ -129,6 +130,11 @@ class Context:
 
     def fail(self, status: int) -> NoReturn:
         raise error(status, text(lib.sps_context_error(self.handle)))
+
+    def withdraw(self) -> None:
+        """The request to end a solve, which has ended."""
+        self.cancelled = False
+        lib.sps_cancel(self.handle, False)
 
     # -------------------------------------------------------------- streams
 
@@ -224,15 +230,16 @@ class Context:
                 for name, value in facts.items()}
 
     def take_notes(self) -> Tuple[str, ...]:
-        """Returns the notes since the last call.  Each is a warning as well,
-        except those about what the library chose."""
+        """The notes since the last call; those of the library are warned of,
+        but for its choices."""
+        note = lib.sps_context_note(self.handle, self.seen)
+        if note is None and not self.told:
+            return ()
         notes: List[str] = []
-        while True:
-            note = lib.sps_context_note(self.handle, self.seen)
-            if note is None:
-                break
+        while note is not None:
             notes.append(text(note))
             self.seen += 1
+            note = lib.sps_context_note(self.handle, self.seen)
         for note in notes:
             if not CHOICES.match(note):
                 warn(note, Note)

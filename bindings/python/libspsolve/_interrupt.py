@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from threading import get_ident, main_thread
 
 try:        # the same functions without enumerations, which take longer
     import _signal as quick
@@ -108,23 +109,22 @@ class Interruptible:
         self.caught: Optional[Any] = None
 
     def __enter__(self) -> "Interruptible":
-        if threading.current_thread() is not threading.main_thread():
+        if get_ident() != main_thread().ident:
             return self
         handler = quick.getsignal(SIGINT)
         if not callable(handler):
             return self
-        self.watcher = _get_watcher()
+        self.watcher = watcher = _watcher or _get_watcher()
         try:
             quick.signal(SIGINT, self.catch)
         except ValueError:      # an interpreter that is not the main one
             return self
         self.before = handler   # from here on Ctrl-C raises nothing
-        with self.watcher.lock:
-            self.watcher.contexts.append(self.context)
-        self.fd = quick.set_wakeup_fd(self.watcher.writing,
+        watcher.contexts.append(self.context)
+        self.fd = quick.set_wakeup_fd(watcher.writing,
                                       warn_on_full_buffer=False)
-        if self.fd != self.watcher.writing:
-            self.watcher.forward = self.fd
+        if self.fd != watcher.writing:
+            watcher.forward = self.fd
         return self
 
     def catch(self, number: int, frame: Any) -> None:
@@ -132,16 +132,17 @@ class Interruptible:
         lib.sps_cancel(self.context, True)
 
     def restore(self) -> None:
+        watcher = self.watcher
         try:
             quick.set_wakeup_fd(self.fd, warn_on_full_buffer=False)
         except (ValueError, OSError):   # a callback has closed it
             quick.set_wakeup_fd(-1)
-        with self.watcher.lock:
-            self.watcher.contexts.pop()
-            if not self.watcher.contexts:
-                self.watcher.forward = -1
+        with watcher.lock:
+            watcher.contexts.pop()
+            if not watcher.contexts:
+                watcher.forward = -1
         if self.caught:
-            self.watcher.drain()
+            watcher.drain()
             lib.sps_cancel(self.context, False)
         quick.signal(SIGINT, self.before)
 

@@ -11,10 +11,12 @@ from ._arrays import (Block, Slot, columns, complete, dense, empty,
                       empty_like, interleave, overlap)
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
+from ._interrupt import Interruptible
 from ._library import lib
 from ._matrix import is_sparse
 from ._options import Options
-from ._packages import COMPLEX, DOUBLE, NUMPY, given, package_of, taken
+from ._packages import (COMPLEX, DOUBLE, NUMPY, given, package_of, spot,
+                        taken)
 from ._progress import Callback, Display, Recorder
 from ._result import LinearResult, linear_result
 from ._structs import ResultData, Stop
@@ -22,6 +24,8 @@ from ._system import System
 
 
 LEAST_SQUARES = ("lsqr", "lsmr")
+_RESULT_SIZE = ctypes.sizeof(ResultData)
+_INTERRUPTED = int(Stop.INTERRUPTED)
 
 
 class Solver(System):
@@ -94,6 +98,8 @@ class Solver(System):
         self._solver: Any = None
         self._fixed = nrhs is not None
         self._slots = Slot(), Slot()
+        #: Of the B of a vector or an array, and of its X.
+        self._shapes: Dict[Any, Any] = {}
         self._values: Any = None
         self._notes: Tuple[str, ...] = ()
         self._history: List[np.ndarray] = []
@@ -116,7 +122,8 @@ class Solver(System):
             raise
 
     def _build(self, context: Context, k: int) -> None:
-        """Makes the operator, planned for k columns, and the solver."""
+        """The operator, planned for k columns, and the solver."""
+        self._shapes.clear()
         if self._k:
             for handle in (self._solver, self._op):
                 context.destroy(handle)
@@ -134,6 +141,10 @@ class Solver(System):
                 raise
         self._k = k
         self._notes += context.take_notes()
+        if self.dtype is DOUBLE:
+            self._shapes = {(self._n, k): (self._ncol, k)}
+            if k == 1:
+                self._shapes[self._n,] = (self._ncol,)
 
     # ------------------------------------------------------------ arguments
 
@@ -187,12 +198,15 @@ class Solver(System):
         X[...] = package_of(X).from_any(guess, X)
         return X
 
-    def _answer(self, X: Any, was_vector: bool, out: Any) -> Any:
+    def _answer(self, X: Any, vector: bool, B: Any, out: Any) -> Any:
+        """X as the caller of `_arguments` gets it."""
         if self.dtype is COMPLEX:
             X = complete(X)
             if out is not None:
-                columns(out)[...] = X
-        return X[:, 0] if was_vector else X
+                columns(taken(out))[...] = X
+        if out is not None:
+            return out
+        return given(X[:, 0] if vector else X, B)
 
     # --------------------------------------------------------------- public
 
@@ -227,56 +241,96 @@ class Solver(System):
         ...     print(s.solve([4.0, 4.0]).X)
         [1. 2.]
         """
-        b = dense(B, "B")
-        was_vector, shape = b.ndim == 1, self.shape[1:] + tuple(b.shape[1:])
-        b = self._real(b, "B")
-        room = None
-        if out is not None:
-            if not hasattr(out, "dtype"):
-                raise TypeError("out must be an array")
-            room = taken(out)
-            self._check_out(room, b, shape)
-        X = self._start(b, x0, room)
+        plain = self._plain(B, out) if x0 is None else None
+        b, X, spots, vector = plain or self._arguments(B, x0, out)
         self._history.clear()
-        data = ResultData(struct_size=ctypes.sizeof(ResultData))
-        with self._interruptible() as guard, self._context as context:
+        data = ResultData(_RESULT_SIZE)
+        with Interruptible(self._context.handle) as guard, \
+                self._context as context:
             if b.shape[1] != self._k:
                 self._resize(context, b.shape[1])
-            self._run(context, b, X, data)
-            lib.sps_cancel(context.handle, False)
+            self._run(context, b, X, data, spots)
+            if context.cancelled or data.stop == _INTERRUPTED:
+                context.withdraw()
             notes = self._notes + context.take_notes()
             self._notes = ()
-            answer = self._answer(X, was_vector, room)
-            result = linear_result(
-                data, given(answer, B) if out is None else out, notes)
+            if plain is None:
+                X = self._answer(X, vector, B, out)
+            elif out is not None:
+                X = out
+            elif vector:
+                X = X[:, 0]
+            guard.result = result = linear_result(data, X, notes)
             if self._history:
                 result.history = np.array(self._history)
-            guard.result = result
-        if not result.all_converged and result.stop != Stop.INTERRUPTED:
+        if data.stop <= 0 and data.stop != _INTERRUPTED:
             warn(result.shortfall(), ConvergenceWarning)
         return result
 
+    def _plain(self, B: Any, out: Any) -> Any:
+        """What `_arguments` returns, if these are arrays in C order of doubles,
+        and of the right shapes, which need not be looked at further."""
+        of_b = spot(B)
+        shape = self._shapes.get(of_b[1]) if of_b else None
+        if shape is None:
+            return None
+        if out is None:
+            X = empty(self._ncol, self._k, B)
+            of_x = spot(X)
+        else:
+            of_x = spot(out)
+            if of_x is None or of_x[1] != shape:
+                return None
+            begin, other = of_b[0], of_x[0]
+            if begin < other + 8 * self._k * self._ncol and \
+                    other < begin + 8 * self._k * self._n:
+                return None
+            X = out
+        package_of(X).clear(X)
+        if len(shape) == 2:
+            return B, X, (of_b, of_x), False
+        return columns(B), columns(X), (of_b, of_x), True
+
+    def _arguments(self, B: Any, x0: Any, out: Any) -> Any:
+        """B and X as arrays of columns, of which X has the guess; the spots of
+        both; whether B is a vector."""
+        b = dense(B, "B")
+        vector = b.ndim == 1
+        shape = self.shape[1:] + tuple(b.shape[1:])
+        b = self._real(b, "B")
+        if out is not None:
+            if not hasattr(out, "dtype"):
+                raise TypeError("out must be an array")
+            out = taken(out)
+            self._check_out(out, b, shape)
+        return b, self._start(b, x0, out), (None, None), vector
+
     def _resize(self, context: Context, k: int) -> None:
         if self._fixed:
-            raise ShapeError(f"B has {k} columns; the solver was made for "
-                             f"{self._k}")
+            raise ShapeError(
+                f"B has {k} column{'s' * (k != 1)}; the solver was made for "
+                f"{self._k}: without nrhs it takes every number of columns")
         self._build(context, k)
 
-    def _run(self, context: Context, b: Any, X: Any,
-             data: ResultData) -> None:
+    def _run(self, context: Context, b: Any, X: Any, data: ResultData,
+             spots: Any) -> None:
         of_b, of_x = self._slots
         try:
             with context.ordered(b, X):
-                given_block = of_b.take(context, b)
-                answer = of_x.take(context, X)
-                given_block.put(context)
-                answer.put(context)
+                given_block = of_b.take(context, b, spots[0])
+                answer = of_x.take(context, X, spots[1])
+                if not given_block.wrapped:
+                    given_block.put(context)
+                if not answer.wrapped:
+                    answer.put(context)
                 status = lib.sps_solver_linear(
                     self._solver, given_block.handle, answer.handle, data)
                 if self._display is not None:
                     self._display.close()
-                context.check(status)
-                answer.get(context)
+                if status or context.raised:
+                    context.check(status)
+                if not answer.wrapped:
+                    answer.get(context)
         finally:
             of_b.release(context)
             of_x.release(context)

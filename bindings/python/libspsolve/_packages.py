@@ -29,6 +29,7 @@ _CUDA, _MANAGED = 2, 13                 # of DLPack
 DOUBLE = np.dtype(np.float64)
 COMPLEX = np.dtype(np.complex128)
 _FIRST = ctypes.c_char.from_buffer
+_ADDRESS = ctypes.addressof
 
 
 class Arrays:
@@ -69,7 +70,7 @@ class Numpy(Arrays):
         a third of the time of the general way; arrays that are empty,
         read-only or not in C order have none."""
         try:
-            return ctypes.addressof(_FIRST(a))
+            return _ADDRESS(_FIRST(a))
         except (TypeError, ValueError):
             return a.__array_interface__["data"][0]
 
@@ -103,6 +104,10 @@ class Device:
     def is_block(self, value: Any) -> bool:
         """Returns whether an object of the package is used as it is: an
         array of doubles in device memory with one or two dimensions."""
+        raise NotImplementedError
+
+    def spot(self, a: Any) -> Any:
+        """See the function of this name."""
         raise NotImplementedError
 
     def writeable(self, a: Any) -> bool:
@@ -165,6 +170,11 @@ class Cupy(Device, Arrays):
 
     def address(self, a: Any) -> int:
         return int(a.data.ptr)
+
+    def spot(self, a: Any) -> Any:
+        shape = a.shape
+        by_rows = (8,) if len(shape) == 1 else (8 * shape[1], 8)
+        return (a.data.ptr, shape) if a.strides == by_rows else None
 
     def number(self, device: Any) -> int:
         return int(device.id)
@@ -240,6 +250,9 @@ class Torch(Device):
 
     def address(self, a: Any) -> int:
         return a.data_ptr()
+
+    def spot(self, a: Any) -> Any:
+        return (a.data_ptr(), a.shape) if a.is_contiguous() else None
 
     def strides(self, a: Any) -> Tuple[int, ...]:
         size = a.element_size()
@@ -378,6 +391,20 @@ def package_of(a: Any) -> Any:
     return maker(a) or NUMPY
 
 
+def spot(a: Any) -> Any:
+    """Address and shape of an array of doubles in C order that can be written
+    to and is used as it is; None of anything else."""
+    if type(a) is np.ndarray:
+        if a.dtype is not DOUBLE:
+            return None
+        try:
+            return _ADDRESS(_FIRST(a)), a.shape
+        except (TypeError, ValueError):
+            return None
+    package = maker(a)
+    return package.spot(a) if package and package.is_block(a) else None
+
+
 def on_device(value: Any) -> bool:
     """Returns whether an array, or the arrays of a matrix, are in device
     memory."""
@@ -468,13 +495,15 @@ class Queue:
 
         self.ends: Dict[str, Any] = {}
 
-    def _packages(self, arrays: Any) -> List[Any]:
-        """Returns the packages of the arrays, and the queue's own, whose
-        arrays callbacks may use."""
-        found = [self.package] if self.package else []
+    def packages(self, arrays: Any) -> List[Any]:
+        """Those of the arrays, and the queue's own, whose arrays callbacks may
+        use."""
+        own = self.package
+        found = [own] if own else []
         for a in arrays:
             package = package_of(a)
-            if package is not NUMPY and package not in found:
+            if package is not own and package is not NUMPY and \
+                    package not in found:
                 found.append(package)
         return found
 
@@ -488,20 +517,18 @@ class Queue:
                 package.event(self.ordinal))
         return end
 
-    def before(self, *arrays: Any) -> None:
-        """Makes the library wait for the current streams of the arrays'
-        packages."""
-        for package in self._packages(arrays):
+    def before(self, packages: List[Any]) -> None:
+        """The library waits for the current streams of the packages."""
+        for package in packages:
             if self.pointer is None:
                 package.current(self.ordinal).synchronize()
             else:
                 own, event = self._end(package)
                 package.between(own, self.ordinal, event, after=False)
 
-    def after(self, *arrays: Any) -> bool:
-        """Makes the current streams wait for the library; returns False if
-        the host has to wait."""
-        for package in self._packages(arrays):
+    def after(self, packages: List[Any]) -> bool:
+        """Current streams wait for the library; False: the host has to."""
+        for package in packages:
             if self.pointer is None:
                 return False
             own, event = self._end(package)

@@ -2,7 +2,7 @@
 """Results: copies of what the library reports, none of which it shares."""
 from __future__ import annotations
 
-import ctypes
+from ctypes import string_at
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Tuple
 
@@ -231,18 +231,14 @@ def _common(r: Any, numbers: Any, names: Any) -> Dict[str, Any]:
         seconds={name: getattr(r.seconds, name) for name in PHASES})
 
 
-def _bytes(pointer: Any, count: int, size: int) -> bytes:
-    return ctypes.string_at(pointer, count * size) if pointer else b""
-
-
 def _facts(copy: Tuple[Any, ...]) -> Dict[str, Any]:
-    """Returns the attributes of a result, made of what `linear_result` has
-    copied."""
-    r, residual, backward, column, normal, names = copy
-    residuals, backwards, normals = (np.frombuffer(numbers).copy() for numbers
-                                     in (residual, backward, normal))
+    """The attributes of a result, of what `linear_result` has copied."""
+    r, column, *numbers = copy
+    residuals, backwards, normals = (np.frombuffer(one).copy()
+                                     for one in numbers)
     return dict(
-        _common(r, np.frombuffer(column, np.intc), names),
+        _common(r, np.frombuffer(column, np.intc),
+                (r.solver, r.precond, r.kernel)),
         residuals=residuals, backward_errors=backwards,
         min_width=r.min_width, removed=r.removed,
         worst_in_range=r.worst_in_range, in_doubles=r.in_doubles,
@@ -259,10 +255,11 @@ def linear_result(r: ResultData, X: Any,
     result.notes = notes
     result.stop = _stop(r.stop)
     result.iterations = r.iterations
+    size = 8 * r.k
     result.__dict__["_copy"] = (
-        r, _bytes(r.residual, r.k, 8), _bytes(r.backward, r.k, 8),
-        _bytes(r.column, r.k, 4), _bytes(r.normal, r.k, 8),
-        (r.solver, r.precond, r.kernel))
+        r, string_at(r.column, size // 2), string_at(r.residual, size),
+        string_at(r.backward, size),
+        string_at(r.normal, size) if r.normal else b"")
     return result
 
 

@@ -194,6 +194,8 @@ class Seconds(ctypes.Structure):
 
 
 class ResultData(ctypes.Structure):
+    """Arrays are addresses, which are read in less time."""
+
     _fields_ = [
         ("struct_size", c_size_t),
         ("stop", c_int),
@@ -209,16 +211,16 @@ class ResultData(ctypes.Structure):
         ("norm_A", c_double),
         ("removed", c_double),
         ("nullspace", c_int),
-        ("residual", POINTER(c_double)),
-        ("backward", POINTER(c_double)),
-        ("column", POINTER(c_int)),
+        ("residual", c_void_p),
+        ("backward", c_void_p),
+        ("column", c_void_p),
         ("solver", c_char_p),
         ("precond", c_char_p),
         ("kernel", c_char_p),
         ("seconds", Seconds),
         ("worst_in_range", c_double),
         ("in_doubles", c_bool),
-        ("normal", POINTER(c_double)),
+        ("normal", c_void_p),
         ("worst_normal", c_double),
     ]
 

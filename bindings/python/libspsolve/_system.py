@@ -141,6 +141,7 @@ class System:
         """Asks a running solve to end, for example from another thread; its
         result has the stop INTERRUPTED and the best iterates."""
         if self._context.handle:
+            self._context.cancelled = True
             lib.sps_cancel(self._context.handle, True)
 
     def close(self) -> None:
