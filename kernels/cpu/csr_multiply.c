@@ -30,8 +30,9 @@ typedef struct multiply_job {
                                 rows before */
     int64_t most_hash, most_window;  /* largest bound of a row of kind hash,
                                         largest span of a row of kind window
-                                        (csr_multiply_pattern.h); negative, for
-                                        spsi_team_least */
+                                        (csr_multiply_pattern.h); stored with
+                                        negative sign, since spsi_team_least
+                                        computes minima */
     int64_t row;             /* first row of the batch */
     int64_t bad;             /* first row whose columns are not those given in
                                 C */

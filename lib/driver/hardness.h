@@ -4,13 +4,14 @@
  * vectors are known, and whether it is ill-conditioned.
  *
  * The smooth vectors that can be known without coordinates are the constants of
- * the unknowns of a node.  A row knows them if it maps them to at most KNOWN of
- * its diagonal, or if its sum is positive and its positive couplings add up to
- * less than POSITIVE of the diagonal, as beside a boundary, where smooth
- * vectors vanish.  This holds for the rows of grids, meshes, networks and
- * elastic bodies.  It does not hold for half of the rows of shells, whose
- * rotations are not constant, nor for any row of a mass matrix: in two or three
- * dimensions its positive couplings are 1 to 2.4 times the diagonal. */
+ * the unknowns of a node.  They count as smooth in a row that maps them to at
+ * most KNOWN of its diagonal, or whose sum is positive and whose positive
+ * couplings add up to less than POSITIVE of the diagonal, as beside a boundary,
+ * where smooth vectors vanish.  This holds for the rows of grids, meshes,
+ * networks and elastic bodies.  It does not hold for half of the rows of
+ * shells, whose rotations are not constant, nor for any row of a mass matrix:
+ * in two or three dimensions its positive couplings are 1 to 2.4 times the
+ * diagonal. */
 #ifndef SPS_HARDNESS_H
 #define SPS_HARDNESS_H
 
@@ -21,8 +22,8 @@ extern "C" {
 #endif
 
 typedef struct sps_hardness {
-    double known;             /* fraction of the rows that know the smooth
-                                 vectors */
+    double known;             /* fraction of the rows in which the constants
+                                 count as smooth */
     double condition;         /* lower bound of the condition of D^-1 A
                                  outside its null space */
 } sps_hardness;
@@ -31,8 +32,8 @@ typedef struct sps_hardness {
  * coordinates, or, if they are NULL, by the pattern. */
 int spsi_hardness_node(const sps_operator *A, const sps_block *coords);
 
-/* Returns the fraction of rows that know the constants, for nodes of b rows, by
- * one read of A, whose arrays are in host memory. */
+/* Returns the fraction of rows in which the constants count as smooth, for
+ * nodes of b rows, by one read of A, whose arrays are in host memory. */
 double spsi_hardness_known(sps_context *ctx, const sps_csr *A, int b);
 
 /* Estimates the condition by 28 Lanczos steps on one random column.  A single

@@ -130,7 +130,7 @@ typedef struct sps_linear_method {
                                  and clears it when a cycle makes no progress */
 } sps_linear_method;
 
-/* What methods of least squares have besides. */
+/* Additional members for methods of least squares. */
 typedef struct sps_linear_least {
     const sps_operator *T;    /* A', for least squares only, or NULL */
     sps_two_way *both;        /* A and A' in one pass, or NULL (two_way.h) */

@@ -264,7 +264,8 @@ fail:
     return st;
 }
 
-/* share->even = whether the options say so. */
+/* Sets share->even to whether option partition is "rows"; EINVAL for an unknown
+ * name. */
 static sps_status choose_share(sps_context *ctx, const sps_read_options *ro,
                                spsi_share *share)
 {

@@ -26,8 +26,8 @@ extern "C" {
 /* A diagonal entry of a coarse matrix that is smaller than this, relative to
  * the unit diagonals from which it is computed, is rounding error. */
 #define SPS_COARSE_NOTHING 1e-14
-/* A near-null vector is left out if what orthogonalisation against the vectors
- * before it leaves of its norm is below this fraction of the largest norm. */
+/* A near-null vector is left out if its norm, after orthogonalisation against
+ * the vectors before it, is below this fraction of the largest norm. */
 #define SPS_COARSE_RANK 1e-8
 /* Entries above LARGE in the inverse of a matrix of unit diagonal mean that it
  * is singular.  A null vector b has ||C b|| / ||b|| of at most ZERO. */

@@ -31,8 +31,9 @@ typedef struct sps_operator_cache {
     } transpose;              /* spsi_operator_symmetric */
     struct sps_direct *direct;/* analysis stored by spsi_direct_keep, or NULL */
     double worth;             /* largest predicted seconds of factors that ilut
-                                 builds meanwhile; complete ones must be
-                                 regular; 0 if it may build any */
+                                 may build, set by solver auto while it makes
+                                 them; if positive, complete factors with a
+                                 zero pivot are refused; 0: no limit */
 } sps_operator_cache;
 
 /* How the plans were chosen. */

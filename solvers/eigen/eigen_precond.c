@@ -308,8 +308,8 @@ static bool instead(const sps_eigen_precond *t)
            t->T && !strcmp(sps_precond_name(t->T), "amg");
 }
 
-/* Returns whether T is an inverse, or could be one, and another SLOW iterations
- * have passed. */
+/* Returns whether it is time to reconsider T: it is an inverse or could be one,
+ * and the number of iterations is a multiple of SLOW. */
 static bool slow(const sps_eigen_precond *t, int iteration)
 {
     return iteration % SLOW == 0 && (whole(t) || instead(t));

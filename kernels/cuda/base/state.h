@@ -46,7 +46,7 @@ typedef struct sps_cuda_phases {
     bool open;                 /* the last one has not ended */
 } sps_cuda_phases;
 
-/* The pool of the comment above. */
+/* Device memory for operations of set-up: `pool` at the top of this file. */
 typedef struct sps_cuda_pool {
     cudaMemPool_t of;          /* created at its first use */
     int depth;                 /* calls of spsi_cuda_pool_begin without an end

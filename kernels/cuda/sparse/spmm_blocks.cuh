@@ -162,8 +162,8 @@ template <int B, int L, class V> struct feeder {
         }
         most = __reduce_max_sync(all_lanes, count);
     }
-    /* Copies the blocks of the next stage of this group.  count may be
-     * negative: then the stage gets zeros and the last column. */
+    /* Copies the blocks of the next stage of this group: `count` of them, the
+     * rest of the stage gets zeros and the last column. */
     __device__ __forceinline__ void copy()
     {
         const int l = (int)threadIdx.x % L, late = R::shift(first);
@@ -184,9 +184,9 @@ template <int B, int L, class V> struct feeder {
                         A.column + (first + min(e, count - 1)),
                         first + count > 0);
     }
-    /* The same where each group of the warp has more blocks than a stage: then
-     * all vectors of the stage are in memory, which takes a tenth of the
-     * instructions. */
+    /* Does what copy() does, with a tenth of the instructions, if each group of
+     * the warp has more blocks than a stage, so that no vector of the stage is
+     * past the end. */
     __device__ __forceinline__ void copy_whole()
     {
         static_assert(!R::late || B * B >= 2 * R::each - 2);
@@ -298,7 +298,7 @@ __device__ __forceinline__ void written(const float *p, lump<float, 4> &r)
     r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
 }
 
-/* What an epilogue reads of W, the old Y and X, in vectors. */
+/* The vectors of W, the old Y and X for an epilogue. */
 template <int W, class T> struct operands {
     lump<T, W> w, old, own;
 
@@ -308,7 +308,8 @@ template <int W, class T> struct operands {
         if (b.beta != 0) written(b.y + at, old);
         if (b.delta != 0) whole(b.x + at, own);
     }
-    /* The result for a sum of row i, as by blocks.join. */
+    /* Returns the vector of Y for the sums of row i, by the formula of
+     * blocks.join. */
     __device__ __forceinline__ lump<T, W> join(const blocks<T> &b,
                                                const lump<T, W> &sum,
                                                int64_t i) const

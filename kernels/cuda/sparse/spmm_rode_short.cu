@@ -105,24 +105,25 @@ struct position {
         at += warps;
         settle();
     }
-    /* The row of lanes `sub`, or -1. */
+    /* Returns row number `sub` of the current chunk, or -1 if there is none. */
     __device__ __forceinline__ int row(int sub, int nrow) const
     {
         return !done() && chunk * at + sub < nrow ? chunk * at + sub : -1;
     }
 };
 
-/* The rows of a lane, and what is loaded of those to come. */
+/* A pipeline over the rows of a lane, one in each chunk: of the next row the
+ * first entries are loaded ahead, of the row after it the offsets. */
 template <class T> struct rows_ahead {
     static constexpr int L = 4, own = chunk / L;
     const matrix<int32_t, T> &A;
     position at;              /* two chunks ahead */
     const int sub, l;         /* row within a chunk; lane of the row */
     bool live;                /* the next chunk exists */
-    int row, length;          /* next: its row or -1, its entries, of which the
-                                 first ones are in col and val */
+    int row, length;          /* the next row, or -1; number of its entries, of
+                                 which the first ones are in col and val */
     int32_t from;
-    int row2;                 /* the one after that: its row, and offsets */
+    int row2;                 /* the row after it, or -1, and its offsets */
     int32_t begin2, end2;
     int32_t col[own];
     T val[own];
@@ -166,7 +167,7 @@ template <class T> struct rows_ahead {
     }
 };
 
-/* What an epilogue reads of W and of the old Y. */
+/* The elements of W and of the old Y for an epilogue. */
 struct operands {
     lump<float, 4> w, old;
 
@@ -178,8 +179,8 @@ struct operands {
     }
 };
 
-/* The result for 4 sums of row i, which are at `at` in X, as by join in
- * sparse.cuh. */
+/* Returns the elements of Y for 4 sums of row i, by the formula of join in
+ * sparse.cuh; `at` is their offset in X. */
 __device__ __forceinline__ lump<float, 4>
 joined(const blocks<float> &b, const lump<float, 4> &sum, const operands &o,
        int64_t i, int64_t at)

@@ -29,7 +29,8 @@ constexpr int merge_threads = 128;
 constexpr int merge_stage = 4608;
 constexpr int32_t merge_end = INT32_MAX;   /* larger than every column */
 
-/* The heads of a row; V is float where only columns are needed. */
+/* The heads of the rows of B that a row of A selects; V is float where only
+ * columns are needed. */
 template <class V> struct heads {
     int32_t col[merge_heads];
     int left[merge_heads];

@@ -48,8 +48,9 @@ enum {
 typedef struct sps_stream_test {
     unsigned omit, late;
     bool poison;
-    int64_t fail;                /* the next copy but fail - 1 of panels and of
-                                    rows of X fails; 0: none */
+    int64_t fail;                /* number of the copy of a panel or of rows of
+                                    X that fails, the next one being 1; 0:
+                                    none */
     int64_t share;               /* panels for the host; -1 for none, 0 to
                                     choose them by the rates */
 } sps_stream_test;

@@ -59,7 +59,7 @@ template <int B, class I> struct row_merge {
     }
 };
 
-/* What the blocks of one size look like. */
+/* Counts for one block size. */
 struct block_count {
     int widest;              /* largest number of blocks in a block row */
     int empty;               /* number of block rows without blocks */

@@ -390,7 +390,8 @@ fail:
     return st;
 }
 
-/* How well an array suits what is read, from 1 to 3. */
+/* Returns how well an array suits what is to be read, a matrix or a block: 1
+ * to 3, 3 is best. */
 static int rank_of(const spsi_file *f, const array *a)
 {
     if (f->block) return a->class == SPARSE ? 1 : 3;

@@ -50,7 +50,8 @@ static decimal shortest(uint64_t c, int q, bool narrow)
     uint64_t g[2];
 
     power_above(-k, g);
-    /* Four times the ends and the middle of the interval. */
+    /* The middle and the ends of the interval of numbers that round to x, four
+     * times each in units of 10^k. */
     uint64_t middle = round_to_odd(g, (4 * c) << h);
     uint64_t lower = round_to_odd(g, (4 * c - 2 + narrow) << h) + odd;
     uint64_t upper = round_to_odd(g, (4 * c + 2) << h) - odd;
@@ -63,7 +64,9 @@ static decimal shortest(uint64_t c, int q, bool narrow)
             return (decimal){ten + above, k + 1};
     }
     bool below = lower <= 4 * s, above = 4 * s + 4 <= upper;
-    if (below == above)                 /* both, none: nearer, ties to even */
+    /* If both neighbours are in the interval, or none, the nearer one is taken,
+     * or the even one if they are equally near. */
+    if (below == above)
         above = middle > 4 * s + 2 || (middle == 4 * s + 2 && (s & 1));
     return (decimal){s + above, k};
 }

@@ -41,8 +41,8 @@ static uint64_t result_bytes(const spsi_size *s, bool block)
                 times(rows + 1, sizeof(int64_t)));
 }
 
-/* EPARSE or a note, as above, where `need` bytes of result are implausible for
- * a text of at most `bytes` bytes. */
+/* Returns EPARSE, or adds a note if the result is small, where `need` bytes of
+ * result are implausible for a text of at most `bytes` bytes. */
 static sps_status check_ratio(sps_context *ctx, const spsi_size *s,
                               uint64_t need, uint64_t bytes)
 {
