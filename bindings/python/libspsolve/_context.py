@@ -22,7 +22,7 @@ PLACES = {"auto": Place.AUTO, "cpu": Place.HOST, "cuda": Place.CUDA}
 # Notes that begin so tell what the library chose when the choice was left to
 # it, or what it built.  They are in the notes of a result, and no warnings.
 CHOICES = re.compile(r"solver auto:|auto:|preconditioner auto:|"
-                     r"largest: the preconditioner|amg: \d+ levels")
+                     r"which=largest: the preconditioner|amg: \d+ levels")
 
 
 def _options(device: str, threads: int, seed: int,

@@ -110,7 +110,7 @@ def test_complex_preconditioners(poisson, rng):
         np.testing.assert_allclose(M @ r, r / A.diagonal())
         np.testing.assert_allclose(M @ r.real, r.real / A.diagonal())
     with Preconditioner(poisson, "jacobi") as M:
-        with pytest.raises(TypeError, match="of a complex A"):
+        with pytest.raises(TypeError, match="a complex A needs"):
             solve(A, r, M=M)
 
 
