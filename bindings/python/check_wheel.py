@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a wheel carries is licensed, and says so.
+"""Checks that a wheel contains the licenses of the libraries in it.
 
 Each shared library in it that is not our own has a row in the table of
 LICENSES.md and the text of its license in the folder `licenses`, in a file

@@ -41,8 +41,8 @@ enum { ORDER_GIVEN = 1, ORDER_FILL = 2 };
  * worthwhile: it takes about 3 us per entry and halves the operations of
  * three-dimensional grids. */
 #define DISSECTED 1e5
-/* Nested dissection is not tried if the operations exceed the limit by more
- * than this factor, by which it often reduces them. */
+/* Nested dissection often reduces the operations by this factor.  It is not
+ * tried if they exceed the limit by more than that. */
 #define GAIN 1.5
 
 typedef struct factors {

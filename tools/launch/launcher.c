@@ -58,7 +58,8 @@ void launch_close(launch *l)
     sps_comm_destroy(&l->comm);
 }
 
-/* Ends all processes, which cannot be told what has happened otherwise. */
+/* Ends all processes, since there is no other way to inform them of the
+ * failure. */
 static void lost(const launch *l, const char *why, int code)
 {
     fprintf(stderr, "process %d of %d: %s\n", l->rank, l->size, why);

@@ -224,9 +224,9 @@ class Block:
 
 
 class Slot:
-    """The blocks of an argument of some solves, each of which serves again if
-    an array lies at the same place, or is copied and has the same shape.  No
-    array is held between solves."""
+    """The blocks that have served for one argument of solve, at most MOST.
+    One of them is used again if the array lies at the same place, or is
+    copied and has the same shape.  No array is held between solves."""
 
     MOST = 4        # results that a program keeps lie at places of their own
 
@@ -235,7 +235,8 @@ class Slot:
         self.block: Any = None
 
     def take(self, context: Context, array: Any, spot: Any = None) -> Block:
-        """spot: that of the array, if it is known."""
+        """Returns a block for the array; `spot` is the result of spot() for
+        it, if that is known."""
         block = self.blocks.get(spot) if spot else None
         if block is None:
             used = usable(context, array)
@@ -255,7 +256,7 @@ class Slot:
         return block
 
     def release(self, context: Context) -> None:
-        """The solve has ended."""
+        """Called after a solve: lets go of the array."""
         block, self.block = self.block, None
         if block is not None:
             block.array = None

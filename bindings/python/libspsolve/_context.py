@@ -132,7 +132,7 @@ class Context:
         raise error(status, text(lib.sps_context_error(self.handle)))
 
     def withdraw(self) -> None:
-        """The request to end a solve, which has ended."""
+        """Withdraws a request to end the solve that has ended."""
         self.cancelled = False
         lib.sps_cancel(self.handle, False)
 
@@ -230,8 +230,8 @@ class Context:
                 for name, value in facts.items()}
 
     def take_notes(self) -> Tuple[str, ...]:
-        """The notes since the last call; those of the library are warned of,
-        but for its choices."""
+        """Returns the notes since the last call.  Those of the library are
+        warnings as well, except those about what it chose."""
         note = lib.sps_context_note(self.handle, self.seen)
         if note is None and not self.told:
             return ()

@@ -122,7 +122,7 @@ class Solver(System):
             raise
 
     def _build(self, context: Context, k: int) -> None:
-        """The operator, planned for k columns, and the solver."""
+        """Makes the operator, planned for k columns, and the solver."""
         self._shapes.clear()
         if self._k:
             for handle in (self._solver, self._op):
@@ -199,7 +199,7 @@ class Solver(System):
         return X
 
     def _answer(self, X: Any, vector: bool, B: Any, out: Any) -> Any:
-        """X as the caller of `_arguments` gets it."""
+        """Returns X in the form that the caller of solve expects."""
         if self.dtype is COMPLEX:
             X = complete(X)
             if out is not None:
@@ -268,8 +268,8 @@ class Solver(System):
         return result
 
     def _plain(self, B: Any, out: Any) -> Any:
-        """What `_arguments` returns, if these are arrays in C order of doubles,
-        and of the right shapes, which need not be looked at further."""
+        """Returns what `_arguments` returns, without its checks, if B and
+        out are arrays of doubles in C order of the right shapes; else None."""
         of_b = spot(B)
         shape = self._shapes.get(of_b[1]) if of_b else None
         if shape is None:
@@ -292,8 +292,8 @@ class Solver(System):
         return columns(B), columns(X), (of_b, of_x), True
 
     def _arguments(self, B: Any, x0: Any, out: Any) -> Any:
-        """B and X as arrays of columns, of which X has the guess; the spots of
-        both; whether B is a vector."""
+        """Returns B and X as arrays of columns, X with the initial guess;
+        the results of spot() for both; and whether B is a vector."""
         b = dense(B, "B")
         vector = b.ndim == 1
         shape = self.shape[1:] + tuple(b.shape[1:])

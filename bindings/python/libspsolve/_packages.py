@@ -150,9 +150,9 @@ class Device:
 
     def between(self, own: Any, ordinal: int, event: Any,
                 after: bool) -> None:
-        """Stream `own` waits for the current one; `after`: the current one for
-        it.  The event may be used again at once: who waits for it waits for
-        what was recorded last before."""
+        """Makes stream `own` wait for the current one or, if `after`, the
+        current one for `own`.  The event may be used again at once, since a
+        wait refers to what was recorded last before it."""
         first, second = self.current(ordinal), own
         if after:
             first, second = second, first
@@ -392,8 +392,8 @@ def package_of(a: Any) -> Any:
 
 
 def spot(a: Any) -> Any:
-    """Address and shape of an array of doubles in C order that can be written
-    to and is used as it is; None of anything else."""
+    """Returns address and shape of an array of doubles in C order that can
+    be written to and is used as it is; None for anything else."""
     if type(a) is np.ndarray:
         if a.dtype is not DOUBLE:
             return None
@@ -496,8 +496,8 @@ class Queue:
         self.ends: Dict[str, Any] = {}
 
     def packages(self, arrays: Any) -> List[Any]:
-        """Those of the arrays, and the queue's own, whose arrays callbacks may
-        use."""
+        """Returns the packages of the arrays, and the queue's own, whose
+        arrays callbacks may use."""
         own = self.package
         found = [own] if own else []
         for a in arrays:
@@ -518,7 +518,7 @@ class Queue:
         return end
 
     def before(self, packages: List[Any]) -> None:
-        """The library waits for the current streams of the packages."""
+        """Makes the library wait for the current streams of the packages."""
         for package in packages:
             if self.pointer is None:
                 package.current(self.ordinal).synchronize()
@@ -527,7 +527,8 @@ class Queue:
                 package.between(own, self.ordinal, event, after=False)
 
     def after(self, packages: List[Any]) -> bool:
-        """Current streams wait for the library; False: the host has to."""
+        """Makes the current streams wait for the library; returns False if
+        the host has to wait."""
         for package in packages:
             if self.pointer is None:
                 return False

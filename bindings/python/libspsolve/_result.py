@@ -162,7 +162,8 @@ class LinearResult(_Result):
     normal_residuals: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __getattr__(self, name: str) -> Any:
-        """A fact that has not been read yet: reads all of them, once."""
+        """Called for an attribute that has not been read yet: makes all of
+        them, once."""
         if name not in type(self).__dataclass_fields__:
             raise AttributeError(f"{type(self).__name__} has no {name}")
         copy = self.__dict__.get("_copy")
@@ -206,7 +207,7 @@ class EigenResult(_Result):
     _pair = "w", "V"
 
     def take(self, order: List[int]) -> None:
-        """The pairs in another order."""
+        """Puts the pairs in another order."""
         for name in ("w", "converged", "residuals", "backward_errors",
                      "bounds"):
             setattr(self, name, getattr(self, name)[order])
@@ -232,7 +233,8 @@ def _common(r: Any, numbers: Any, names: Any) -> Dict[str, Any]:
 
 
 def _facts(copy: Tuple[Any, ...]) -> Dict[str, Any]:
-    """The attributes of a result, of what `linear_result` has copied."""
+    """Returns the attributes of a result, made of what `linear_result` has
+    copied."""
     r, column, *numbers = copy
     residuals, backwards, normals = (np.frombuffer(one).copy()
                                      for one in numbers)

@@ -26,7 +26,7 @@ enum { HEADER = 128, NAME = 64, FIELDS = 1 << 15, DEPTH = 4, SIZES = 32 };
 
 #define RATIO 1032           /* deflate packs at most by this factor */
 
-/* Types of numbers, by the type of their element. */
+/* types[t]: type of the numbers in an element of type t. */
 static const spsi_binary types[MATRIX] = {
     [1] = {'i', 1, false}, {'u', 1, false}, {'i', 2, false}, {'u', 2, false},
     {'i', 4, false}, {'u', 4, false}, {'f', 4, false},

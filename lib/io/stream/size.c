@@ -84,8 +84,8 @@ sps_status spsi_size_check(sps_context *ctx, const sps_read_options *options,
                 "the limit is %llu", s->where,
                 (long long)s->nrow, (long long)s->ncol, (long long)s->count,
                 (unsigned long long)need, (unsigned long long)limit);
-    /* The memory of a virtual machine may grow: what the caller allows is
-     * tried. */
+    /* A limit of the caller may exceed the memory of the machine, since that of
+     * a virtual machine may grow. */
     SPS_REQUIRE(ctx, limit > 0 || need / shares <= machine, SPS_ENOMEM,
                 "%s: %lld rows, %lld columns, %lld entries need %llu bytes, "
                 "but this machine has %llu; if it can have more, allow "
