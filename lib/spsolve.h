@@ -953,7 +953,13 @@ void sps_precond_destroy(sps_precond **M_p);
 
 /** Seconds by phase; part of results, never extended. */
 typedef struct sps_seconds {
-    double setup, solve, verify;         /**< wall time */
+    double setup, solve, verify;         /**< wall time; setup: of the first
+                                              solve what making the solver
+                                              took, and of each what was done
+                                              before the iteration, as for new
+                                              values.  The operator and a
+                                              preconditioner of the caller are
+                                              not counted */
     double spmm, precond, gram, small;   /**< parts of solve: products with
                                               A, with M, of blocks, and of
                                               small matrices */

@@ -4,9 +4,12 @@
 #include "core/comm.h"
 #include "core/deadline.h"
 #include "core/options.h"
+#include "core/timer.h"
 #include "driver/linear.h"
 #include "driver/solver.h"
 #include "operator/reorder.h"
+
+#include <math.h>
 
 /* -------------------------------------------------------- order of unknowns */
 
@@ -122,6 +125,7 @@ sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
                              const sps_options *opt, sps_solver **s_p)
 {
     const sps_linear_args a = { .A = A, .M = M, .k = k, .opt = opt };
+    const double began = spsi_now();
     sps_solver *s = NULL;
     sps_status st;
 
@@ -129,6 +133,7 @@ sps_status sps_solver_create(const sps_operator *A, sps_precond *M, int k,
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or s_p is NULL");
     SPS_TRY(spsi_comm_begin(A->ctx));
     SPS_TRY(spsi_comm_end(A->ctx, create(a, &s)));
+    s->setup = spsi_now() - began;
     *s_p = s;
     return SPS_OK;
 fail:
@@ -150,6 +155,13 @@ void sps_solver_destroy(sps_solver **s_p)
     s->ctx->live--;
     spsi_free(s->ctx, s);
     *s_p = NULL;
+}
+
+void spsi_solver_set_up(sps_solver *s, double began, sps_seconds *seconds)
+{
+    seconds->setup = s->setup + fmax(0, spsi_now() - began - seconds->solve -
+                                            seconds->verify);
+    s->setup = 0;
 }
 
 /* ---------------------------------------------------------- linear systems */
@@ -197,6 +209,7 @@ fail:
 sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
                              sps_result *result)
 {
+    const double began = spsi_now();
     sps_status st;
 
     SPS_HANDLE(s);
@@ -206,6 +219,7 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
     if (st == SPS_OK)
         st = s->order.by ? linear_reordered(s, B, X, result)
                          : spsi_solver_wrapped(s, B, X, result);
+    if (st == SPS_OK && result) spsi_solver_set_up(s, began, &result->seconds);
     return spsi_comm_end(s->ctx, st);
 }
 
@@ -263,6 +277,7 @@ fail:
 sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
                             sps_eigen_result *result)
 {
+    const double began = spsi_now();
     sps_status st;
 
     SPS_HANDLE(s);
@@ -270,5 +285,6 @@ sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
     if (st != SPS_OK) return st;
     st = check_pairs(s, X, result);
     if (st == SPS_OK) st = s->ops->eigen(s->of, X, lambda, result);
+    if (st == SPS_OK && result) spsi_solver_set_up(s, began, &result->seconds);
     return spsi_comm_end(s->ctx, st);
 }

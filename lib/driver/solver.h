@@ -47,7 +47,14 @@ struct sps_solver {
     int columns;                       /* columns of B and X, or eigenpairs */
     sps_solver_order order;
     sps_block *own_B, *own_X;          /* wrapped.c */
+    double setup;                      /* seconds that its creation took, for
+                                          the result of the first solve */
 };
+
+/* Completes the seconds of a solve that began at time `began`: what was neither
+ * iteration nor verification, for instance a preconditioner for new values, and
+ * of the first solve the creation of the solver, is set-up. */
+void spsi_solver_set_up(sps_solver *s, double began, sps_seconds *seconds);
 
 /* Creates a handle for A without operations; the caller sets `ops` and `of`. */
 sps_status spsi_solver_new(sps_context *ctx, const sps_operator *A, int columns,

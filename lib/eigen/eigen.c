@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/options.h"
+#include "core/timer.h"
 
 /* The largest width of a block at which Rayleigh-Ritz with three blocks is
  * cheap; more pairs than that are computed one block after another. */
@@ -238,6 +239,7 @@ sps_status sps_solver_create_eigen(const sps_operator *A,
                                    int count, const sps_options *opt,
                                    sps_solver **s_p)
 {
+    const double began = spsi_now();
     sps_solver *s = NULL;
     sps_status st;
 
@@ -245,6 +247,7 @@ sps_status sps_solver_create_eigen(const sps_operator *A,
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or s_p is NULL");
     SPS_TRY(spsi_comm_begin(A->ctx));
     SPS_TRY(spsi_comm_end(A->ctx, create(A, M, T, count, opt, &s)));
+    s->setup = spsi_now() - began;
     *s_p = s;
     return SPS_OK;
 fail:

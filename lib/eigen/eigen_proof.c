@@ -319,6 +319,24 @@ static void verdict(sps_proof *q, sps_stop stop)
     q->verdict = worst;
 }
 
+/* Values whose error bound contains 0, and which no relative tolerance lets
+ * converge, are told with what would leave them out. */
+static void tell_zeros(const sps_proof *q)
+{
+    int zeros = 0;
+
+    for (int i = 0; i < q->count; i++)
+        zeros += q->pair[i] == SPS_STOP_ROUNDING &&
+                 fabs(q->lambda[i]) <= q->bound[i] && isfinite(q->bound[i]);
+    if (zeros)
+        spsi_note(q->space->pencil->ctx, "%d of the eigenvalues %s 0 but for "
+                  "rounding, which a relative tolerance cannot prove: where "
+                  "the null space of A is given, they are left out "
+                  "(nullspace=components for a Laplacian, nullspace_basis for "
+                  "the rigid body modes of a structure)",
+                  zeros, zeros > 1 ? "are" : "is");
+}
+
 /* Sorts the pairs into the order wanted, q->order; equal ones keep their
  * order. */
 static void sort(sps_proof *q)
@@ -364,6 +382,7 @@ sps_status spsi_proof_make(sps_proof *q, sps_stop stop, sps_block *X)
     for (size_t i = 0; i < sizeof of_pair / sizeof *of_pair; i++)
         permute(q, of_pair[i]);
     verdict(q, stop);
+    tell_zeros(q);
 fail:
     return st;
 }

@@ -573,7 +573,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
                              sps_result *result)
 {
     sps_result sum = { .struct_size = sizeof sum };
-    const double now = spsi_now();
+    double began;
     bool more = true, left = true;
     sps_status st;
 
@@ -583,6 +583,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     l->solve.stopped = l->solve.rounded = false;
     memset(l->solve.ranged, 0, sizeof l->solve.ranged);
     SPS_TRY(replan(l));
+    began = spsi_now();
     if (l->failed) SPS_TRY(reuse_last_good(l));
     l->failed = true;
     while (more) {
@@ -598,7 +599,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
         report_limit(l, &sum);
     if (sum.stop == SPS_STOP_STAGNATED || sum.stop == SPS_STOP_SINGULAR)
         report_range(l, &sum);
-    sum.seconds.solve = spsi_now() - now - sum.seconds.verify;
+    sum.seconds.solve = spsi_now() - began - sum.seconds.verify;
     l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
     if (worked(l)) l->last_good = l->at;
     if (result) spsi_abi_copy(&sum, result);

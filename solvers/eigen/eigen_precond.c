@@ -27,6 +27,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/deadline.h"
+
 #define TINY 1e-8
 #define SETTLE 5       /* iterations between two moves of sigma */
 #define MOVES 6        /* largest number of moves of sigma */
@@ -205,7 +207,28 @@ fail:
     return st;
 }
 
-/* Makes the first T. */
+/* Makes the first T.  One that is not complete within the time limit is
+ * replaced by a cheap one, so that some iterations can be made. */
+static sps_status make_first(sps_eigen_precond *t, double sigma, double d)
+{
+    sps_context *ctx = t->space->pencil->ctx;
+    const double before = spsi_deadline_begin(ctx, t->opt->max_seconds);
+    const char *cheap = spsi_precond_always()->name;
+    sps_status st = make(t, sigma, d);
+
+    if (st == SPS_EUNFIT && spsi_expired(ctx)) {
+        spsi_note(ctx, "%s; %s is used instead", sps_context_error(ctx),
+                  cheap);
+        st = spsi_precond_named(t->shifted ? t->shifted : t->space->pencil->A,
+                                t->space->width, cheap, t->opt, passes(t),
+                                &t->T);
+        t->own = st == SPS_OK;
+        t->sigma = t->shifted ? sigma : 0;
+    }
+    spsi_deadline_end(ctx, before);
+    return st;
+}
+
 static sps_status begin(sps_eigen_precond *t)
 {
     const sps_pencil *p = t->space->pencil;
@@ -226,7 +249,7 @@ static sps_status begin(sps_eigen_precond *t)
                   p->M ? " M" : "");
     else if (t->space->deflation->nulls && factors && shiftable(t))
         sigma = -TINY * spsi_pencil_unit(p);
-    SPS_TRY(make(t, sigma, d));
+    SPS_TRY(make_first(t, sigma, d));
     if (automatic(t))
         spsi_note(p->ctx, "preconditioner auto: %s, for %lld rows%s",
                   sps_precond_name(t->T), (long long)p->n,

@@ -294,6 +294,7 @@ const char *job_advice(const job *j)
     case SPS_STOP_MISSED:
         return "a larger -block, another -seed, or a smaller -rtol";
     case SPS_STOP_ROUNDING:
+        if (j->opt.eigs) return eigen_rounding(j);
         return "a larger -rtol, or -atol: rounding of x alone, eps |A||x|, is "
                "above the tolerance; -norm backward if that is enough";
     case SPS_STOP_MASS_INDEFINITE:

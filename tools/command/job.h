@@ -123,6 +123,8 @@ sps_status eigen_solve(job *j);
 void eigen_report(const job *j, FILE *f);
 /* Returns what to try if the eigensolver stagnated. */
 const char *eigen_suggestion(const job *j);
+/* Returns what to try if rounding limits some pairs. */
+const char *eigen_rounding(const job *j);
 /* Returns what to try if the solve did not converge, or "" if there is no
  * advice. */
 const char *job_advice(const job *j);

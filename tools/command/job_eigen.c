@@ -117,3 +117,16 @@ const char *eigen_suggestion(const job *j)
     return "-sigma near the pairs wanted, another -precond, a larger -block "
            "or -rtol";
 }
+
+const char *eigen_rounding(const job *j)
+{
+    const sps_eigen_result *e = &j->eigen;
+
+    for (int i = 0; i < e->count; i++)
+        if (e->pair[i] == SPS_STOP_ROUNDING && isfinite(e->bound[i]) &&
+            fabs(e->lambda[i]) <= e->bound[i])
+            return "-rigid-body COORDS for a structure, -nullspace components "
+                   "for a Laplacian, or an -atol: eigenvalues 0";
+    return "a larger -rtol, or -atol: rounding is above the tolerance; -norm "
+           "backward if that is enough";
+}

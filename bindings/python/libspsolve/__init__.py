@@ -15,7 +15,7 @@ SciPy, CuPy, or PyTorch; those in the memory of a GPU are used there.  Every
 result is verified: residuals are computed again from A, B and X.
 """
 from ._callbacks import Progress
-from ._eigen import eigsh, lobpcg
+from ._eigen import eigsh, lobpcg, rigid_body
 from ._errors import (ConvergenceWarning, DeviceError, Error, Interrupted,
                       InvalidArgument, MatrixError, Note, NotConverged,
                       OutOfMemory, ShapeError, SpsolveWarning, UnfitError)
@@ -42,5 +42,6 @@ __all__ = [
     "InvalidArgument", "LinearResult", "MatrixError", "Note", "NotConverged",
     "Option", "OutOfMemory", "Preconditioner", "Progress", "ShapeError",
     "Solver", "SpsolveWarning", "Status", "Stop", "UnfitError", "eigsh",
-    "library_version", "lobpcg", "lsmr", "lsqr", "options", "solve",
+    "library_version", "lobpcg", "lsmr", "lsqr", "options", "rigid_body",
+    "solve",
 ]

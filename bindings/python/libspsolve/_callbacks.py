@@ -135,15 +135,22 @@ def user_operator(context: Context, A: Any, n: int, props: int) -> Any:
     return handle
 
 
+NO_ADJOINT = ("least squares need the adjoint of A: a LinearOperator with "
+              "rmatvec or rmatmat")
+
+
 def adjoint_of(A: Any) -> Optional[Product]:
     """Returns the adjoint of A as a function of m x k arrays, or None."""
     if hasattr(A, "rmatmat"):
         def adjoint(X: Any) -> Any:
             try:
-                return A.rmatmat(X)
-            except TypeError:           # SciPy's, where rmatvec is missing
-                A.rmatvec(X[:, 0])      # whose own error says so
-                raise
+                try:
+                    return A.rmatmat(X)
+                except TypeError:       # older SciPy's, where rmatvec is
+                    A.rmatvec(X[:, 0])  # missing, whose own error says so
+                    raise
+            except NotImplementedError as e:
+                raise TypeError(NO_ADJOINT) from e
         return adjoint
     if hasattr(A, "rmatvec"):
         return by_columns(A.rmatvec)
@@ -154,8 +161,7 @@ def user_pair(context: Context, A: Any, shape: Any) -> Any:
     """Makes an operator that calls A and its adjoint; returns its handle."""
     adjoint = adjoint_of(A)
     if adjoint is None:
-        raise TypeError("least squares need the adjoint of A: a LinearOperator "
-                        "with rmatvec or rmatmat")
+        raise TypeError(NO_ADJOINT)
     calls = (apply_function(context, product_of(A, "A"), "A", shape[1]),
              apply_function(context, adjoint, "the adjoint of A", shape[0]))
     handle = context.make("sps_operator_user_pair", context.handle, *shape,

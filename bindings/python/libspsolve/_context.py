@@ -22,7 +22,11 @@ PLACES = {"auto": Place.AUTO, "cpu": Place.HOST, "cuda": Place.CUDA}
 # Notes that begin so tell what the library chose when the choice was left to
 # it, or what it built.  They are in the notes of a result, and no warnings.
 CHOICES = re.compile(r"solver auto:|auto:|preconditioner auto:|"
-                     r"which=largest: the preconditioner|amg: \d+ levels")
+                     r"which=largest: the preconditioner|amg: \d+ levels|"
+                     r"amg: levels in double precision, because")
+# Those that confirm what the caller has named.
+NULL_SPACE = re.compile(r"(null space of|the given null space, of) dimension "
+                        r"\d+.* is projected away")
 
 
 def _options(device: str, threads: int, seed: int,
@@ -102,6 +106,7 @@ class Context:
         self.borrowed: Dict[int, Any] = {}
         self.raised: List[BaseException] = []
         self.cancelled = False          # by another thread
+        self.null_is_named = False      # by an option
         self.seen = 0
         self.told: List[str] = []       # by this package, no warnings
         self.lock = threading.Lock()
@@ -231,7 +236,8 @@ class Context:
 
     def take_notes(self) -> Tuple[str, ...]:
         """Returns the notes since the last call.  Those of the library are
-        warnings as well, except those about what it chose."""
+        warnings as well, except those about what it chose and what the caller
+        asked for."""
         note = lib.sps_context_note(self.handle, self.seen)
         if note is None and not self.told:
             return ()
@@ -241,7 +247,8 @@ class Context:
             self.seen += 1
             note = lib.sps_context_note(self.handle, self.seen)
         for note in notes:
-            if not CHOICES.match(note):
+            if not (CHOICES.match(note) or self.null_is_named and
+                    NULL_SPACE.match(note)):
                 warn(note, Note)
         told, self.told = tuple(self.told), []
         return told + tuple(notes)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Union
 
 import numpy as np
 
-from ._arrays import Block, columns, dense, empty
+from ._arrays import Block, address, columns, dense, empty
 from ._callbacks import is_operator, size_of, user_operator
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
@@ -17,7 +17,7 @@ from ._options import Options
 from ._packages import COMPLEX, given, package_of
 from ._progress import Callback, Display, Recorder
 from ._result import EigenResult, eigen_result
-from ._structs import EigenData, Property, Stop
+from ._structs import EigenData, Order, Place, Property, Stop
 from ._system import System
 
 WHICH = {"SA": "smallest", "LA": "largest", "smallest": "smallest",
@@ -204,6 +204,50 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
     return result if return_eigenvectors else result.w
 
 
+def rigid_body(coords: Any) -> np.ndarray:
+    """The rigid body modes of a structure: the null space of the stiffness
+    matrix of one that nothing holds, for the option ``nullspace_basis``.
+
+    Parameters
+    ----------
+    coords : array, m x 2 or m x 3
+        Coordinates of the nodes, on the host; the 2 or 3 displacements of a
+        node are consecutive unknowns.
+
+    Returns
+    -------
+    array, 2 m x 3 or 3 m x 6
+        Orthonormal columns; fewer of them, with a Note, where all nodes lie on
+        a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> R = rigid_body([[0, 0], [1, 0], [0, 1]])
+    >>> R.shape, np.allclose(R.T @ R, np.eye(3))
+    ((6, 3), True)
+    """
+    xyz = dense(coords, "coords")
+    if not isinstance(xyz, np.ndarray) or xyz.ndim != 2 or \
+            xyz.dtype != np.float64:
+        raise TypeError("coords must be real, on the host, with a row for each "
+                        "node")
+    context = Context("cpu", 1, 1)
+    try:
+        given_block = Block(context, xyz)
+        given_block.put(context)
+        modes = context.make("sps_block_rigid_body", given_block.handle)
+        n, q = ctypes.c_int64(), ctypes.c_int()
+        lib.sps_block_shape(modes, n, q)
+        R = np.empty((n.value, q.value))
+        context.check(lib.sps_block_get(modes, 0, q.value, address(R), q.value,
+                                        Order.ROW_MAJOR, Place.HOST))
+        context.take_notes()
+        return R
+    finally:
+        context.close()
+
+
 def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
            tol: Optional[float] = None, maxiter: Optional[int] = None,
            largest: bool = True, verbosityLevel: int = 0,
@@ -270,7 +314,7 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
                     Recorder(callback, history), verbosityLevel > 0, device,
                     threads, seed)
     if largest:
-        result.reverse()
+        result._reverse()
     result.V = given(result.V, X)
     if retResidualNormsHistory:
         return result.w, result.V, history

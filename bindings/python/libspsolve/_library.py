@@ -50,6 +50,8 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
                               c_int]),
     "sps_block_get": (c_int, [Handle, c_int, c_int, Array, c_int64, c_int,
                               c_int]),
+    "sps_block_shape": (None, [Handle, POINTER(c_int64), POINTER(c_int)]),
+    "sps_block_rigid_body": (c_int, [Handle, HandleRef]),
     "sps_block_destroy": (None, [HandleRef]),
     "sps_options_create": (c_int, [Handle, HandleRef]),
     "sps_options_destroy": (None, [Handle, HandleRef]),

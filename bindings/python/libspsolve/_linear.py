@@ -43,11 +43,13 @@ class Solver(System):
         times it.  Of an operator that is not declared symmetric the default
         solver is gmres, since auto means conjugate gradients there.
     nrhs : int, optional
-        Columns of B, 1 to 1024.  None: those of the first B, and anew for each
-        B of another number of columns.
+        Columns of every B, 1 to 1024.  None: those of the first B, and anew
+        for each B of another number of columns.
     M : str or operator, optional
         Name of a preconditioner, or something whose product approximates the
-        inverse of A, as in SciPy.
+        inverse of A, as in SciPy.  For a symmetric A, whose default solver is
+        block_cg, it must be symmetric positive definite, too: factors of
+        SciPy's spilu are not, and go with ``solver="gmres"``.
     n : int, optional
         Rows, where A is a plain function.
     assume_a : {'gen', 'sym', 'pos'}, optional

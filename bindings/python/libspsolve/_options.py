@@ -90,6 +90,15 @@ def _text(name: str, value: Any) -> str:
                     "expected")
 
 
+# What the command has as options.
+ELSEWHERE = {
+    "laplacian": "scipy.sparse.csgraph.laplacian(A) makes the Laplacian of a "
+                 "graph, whose null space nullspace='components' names",
+    "rigid_body": "nullspace_basis=libspsolve.rigid_body(coords) excludes the "
+                  "rigid body modes of a structure",
+}
+
+
 class Options:
     """A handle of options, set from keywords."""
 
@@ -100,6 +109,9 @@ class Options:
         for name, value in values.items():
             if value is None:
                 continue
+            if name == "nullspace_basis" or name == "nullspace" and \
+                    value in ("constant", "components"):
+                context.null_is_named = True
             if name in BLOCKS:
                 self.set_block(name, value)
             else:
@@ -130,8 +142,8 @@ class Options:
             return
         said = text(lib.sps_context_error(context))
         raise TypeError(
-            said if "did you mean" in said else
-            f"no option {name!r}; libspsolve.options() has their names")
+            said if "did you mean" in said else f'no option "{name}"; ' +
+            ELSEWHERE.get(name, "libspsolve.options() has their names"))
 
     def set_block(self, name: str, value: Any) -> None:
         array = dense(value, name)

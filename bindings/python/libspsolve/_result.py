@@ -73,8 +73,7 @@ class _Result:
         """A line that says what has not converged."""
         return (f"{int(np.sum(~self.converged))} of {self.converged.size} "
                 f"{self._what} have not converged: {self.reason} "
-                f"(largest residual {np.max(self.residuals, initial=0.0):.2g}, "
-                f"{self.iterations} iterations)")
+                f"(largest {self._largest()}, {self.iterations} iterations)")
 
     def raise_if_not_converged(self) -> None:
         """Raises NotConverged, with this result, unless everything has
@@ -131,12 +130,15 @@ class _Result:
     def __getitem__(self, i: int) -> Any:
         return getattr(self, self._pair[i])
 
+    def _largest(self) -> str:
+        return f"residual {np.max(self.residuals, initial=0.0):.2g}"
+
     def __repr__(self) -> str:
         return (f"<{type(self).__name__}: {int(np.sum(self.converged))} of "
                 f"{self.converged.size} {self._what} converged, "
                 f"{self.reason}; {self.iterations} iterations of "
-                f"{self.solver} with {self.precond}, largest residual "
-                f"{np.max(self.residuals, initial=0.0):.2g}>")
+                f"{self.solver} with {self.precond}, largest "
+                f"{self._largest()}>")
 
 
 @dataclass(repr=False)
@@ -148,6 +150,38 @@ class LinearResult(_Result):
     ``converged`` is decided by them alone.  It unpacks as the solvers of SciPy
     return: ``x, info = solve(A, b)``, where info is 0 if all columns have
     converged, else the number of iterations, or -1 if there was none.
+
+    Attributes
+    ----------
+    X : array
+    converged, residuals, backward_errors : array, k
+        The last are ||b - A x|| / (||A|| ||x|| + ||b||).
+    all_converged : bool
+    stop, reason : Stop, str
+        Why the solve ended; ``stops`` and ``reasons`` of each column.
+    iterations, restarts : int
+        restarts: how often the residual was replaced by b - A x.
+    solver, precond, kernel : str
+        What was used.
+    seconds : dict
+        Wall time of ``setup`` (making the solver, at its first solve, and new
+        values), ``solve`` and ``verify``; of the solve, products with A
+        (``spmm``), the preconditioner (``precond``), products of blocks
+        (``gram``) and of small matrices (``small``).
+    notes : tuple of str
+        What the library did and chose.
+    normal_residuals : array, k
+        Of least squares, ||A'r - d^2 x|| / (|A| |r|), which is 0 of a solution;
+        else empty.
+    nullspace, removed, worst_in_range : int, float, float
+        Dimension of the null space that was projected out, the part of B in
+        it, and the largest residual without that part.
+    norm_A, min_width, applies_A, applies_M, in_doubles
+        A lower bound of the 2-norm; the fewest search directions; products
+        with blocks; whether residuals are in double precision, since A is a
+        function.
+    history : array
+        With ``history=True`` a row of residuals for each iteration.
     """
 
     X: Any = field(default_factory=lambda: np.empty(0))
@@ -180,6 +214,13 @@ class LinearResult(_Result):
             self.norm_A
         return self.__dict__
 
+    def _largest(self) -> str:
+        told = super()._largest()
+        if not self.normal_residuals.size:
+            return told
+        return (f"{told}, of the normal equations "
+                f"{np.max(self.normal_residuals):.2g}")
+
     @property
     def info(self) -> int:
         if self.all_converged:
@@ -194,6 +235,19 @@ class EigenResult(_Result):
     ``w`` are the eigenvalues in ascending order, the columns of ``V`` the
     eigenvectors.  ``residuals`` are ``||A x - w M x|| / (|w| ||M x||)``;
     an eigenvalue lies within ``bounds`` of each w (infinite: unknown).
+
+    Attributes
+    ----------
+    w, V, converged, residuals, backward_errors, bounds : array
+    orthogonality : float
+        The largest entry of V'MV - I.
+    missed : int
+        With ``verify_count=True`` how many eigenvalues are missing; else -1.
+    nullspace : int
+        Dimension of the null space that was left out.
+    stop, reason, stops, reasons, iterations, solver, precond, kernel, seconds,
+    notes, history
+        As of LinearResult.
     """
 
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -206,7 +260,7 @@ class EigenResult(_Result):
     _what = "pairs"
     _pair = "w", "V"
 
-    def take(self, order: List[int]) -> None:
+    def _take(self, order: List[int]) -> None:
         """Puts the pairs in another order."""
         for name in ("w", "converged", "residuals", "backward_errors",
                      "bounds"):
@@ -214,8 +268,8 @@ class EigenResult(_Result):
         self.V = self.V[:, order]
         self.stops = [self.stops[i] for i in order]
 
-    def reverse(self) -> None:
-        self.take(list(range(len(self.w)))[::-1])
+    def _reverse(self) -> None:
+        self._take(list(range(len(self.w)))[::-1])
 
 
 def _common(r: Any, numbers: Any, names: Any) -> Dict[str, Any]:
@@ -279,5 +333,5 @@ def eigen_result(r: EigenData, V: Any,
         norm_M=r.norm_M, orthogonality=r.orthogonality, missed=r.missed)
     order = np.argsort(w, kind="stable")
     if not np.array_equal(order, np.arange(k)):
-        result.take(order.tolist())
+        result._take(order.tolist())
     return result

@@ -10,11 +10,20 @@ from __future__ import annotations
 import ctypes
 from ctypes import (POINTER, c_bool, c_char, c_char_p, c_double, c_int,
                     c_int32, c_int64, c_size_t, c_uint, c_uint64, c_void_p)
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, List, Tuple, Type
 
 
-class Status(IntEnum):
+class Word(IntEnum):
+    """Its text is Class.NAME, as before Python 3.11, which has the number."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    __format__ = Enum.__format__
+
+
+class Status(Word):
     """Status of a call (``sps_status``)."""
 
     OK = 0
@@ -33,13 +42,15 @@ class Status(IntEnum):
     EPEER = 13
 
 
-class Stop(IntEnum):
+class Stop(Word):
     """Why a solve, or one column of it, ended (``sps_stop``).
 
     Positive values mean converged, verified by the recomputed residual.
 
     >>> Stop.CONVERGED > 0, Stop.MAX_ITERATIONS > 0
     (True, False)
+    >>> print(Stop.CONVERGED)
+    Stop.CONVERGED
     """
 
     RUNNING = 0

@@ -81,11 +81,61 @@ def test_a_guess_saves_iterations(stiffness):
 def test_a_null_space_is_left_out():
     A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(N, N)).tolil()
     A[0, 0] = A[N - 1, N - 1] = 1
-    with pytest.warns(libspsolve.Note, match="null space of dimension 1"):
-        result = eigsh(A.tocsr(), 2, nullspace="constant")
+    result = eigsh(A.tocsr(), 2, nullspace="constant")  # warns of nothing
+    assert any("null space of dimension 1" in note for note in result.notes)
     exact = 2 - 2 * np.cos(np.arange(1, 3) * np.pi / N)
     np.testing.assert_allclose(result.w, exact, rtol=1e-5)
     assert result.nullspace == 1
+
+
+def test_eigenvalues_0_are_told_with_what_leaves_them_out():
+    A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(N, N)).tolil()
+    A[0, 0] = A[N - 1, N - 1] = 1
+    with pytest.warns(libspsolve.ConvergenceWarning, match="1 of 3 pairs"), \
+            pytest.warns(libspsolve.Note, match="1 of the eigenvalues is 0.*"
+                         "nullspace=components.*nullspace_basis"):
+        eigsh(A.tocsr(), 3, precond="chebyshev")
+
+
+def test_rigid_body_modes_of_a_structure(rng):
+    """Bars between all nodes: any rigid motion leaves their lengths."""
+    xyz = rng.random((12, 3))
+    K = np.zeros((36, 36))
+    for i in range(12):
+        for j in range(i):
+            e = np.zeros(36)
+            d = (xyz[i] - xyz[j]) / np.linalg.norm(xyz[i] - xyz[j])
+            e[3 * i:3 * i + 3], e[3 * j:3 * j + 3] = d, -d
+            K += np.outer(e, e)
+    R = libspsolve.rigid_body(xyz)
+    assert R.shape == (36, 6) and np.abs(K @ R).max() < 1e-13
+    result = eigsh(sp.csr_matrix(K), 4, nullspace_basis=R, coords=xyz)
+    assert result.nullspace == 6 and result.all_converged
+    np.testing.assert_allclose(result.w, np.linalg.eigvalsh(K)[6:10],
+                               rtol=1e-8)
+    with pytest.warns(libspsolve.Note, match="collinear"):
+        assert libspsolve.rigid_body([[0, 0, 0], [1, 1, 1]]).shape == (6, 5)
+    for wrong, what in ((np.zeros((3, 4)), "2 or 3 columns"),
+                        ([[0, np.nan]], "not finite")):
+        with pytest.raises(ValueError, match=what):
+            libspsolve.rigid_body(wrong)
+    with pytest.raises(TypeError, match="a row for each node"):
+        libspsolve.rigid_body(np.zeros(3))
+    with pytest.raises(TypeError, match="libspsolve.rigid_body"):
+        eigsh(sp.csr_matrix(K), 4, rigid_body=xyz)
+    with pytest.raises(TypeError, match="csgraph.laplacian"):
+        eigsh(sp.csr_matrix(K), 4, laplacian=True)
+
+
+def test_a_limit_of_time_that_ends_the_set_up_leaves_pairs():
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(60, 60))
+    one = sp.identity(60)
+    A = sp.csr_matrix(sp.kron(line, one) + sp.kron(one, line))
+    with pytest.warns(libspsolve.SpsolveWarning):
+        result = eigsh(A, 4, precond="ilut", max_seconds=1e-7)
+    assert result.precond == "jacobi"
+    assert result.stop == libspsolve.Stop.MAX_TIME
+    assert np.isfinite(result.V).all() and np.isfinite(result.w).all()
 
 
 def test_missed_pairs_are_looked_for_on_request(stiffness):

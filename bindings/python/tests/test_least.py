@@ -63,7 +63,7 @@ def test_operators_bring_their_adjoint(method, rng):
         np.testing.assert_allclose(r.X, wanted.X, atol=1e-8)
     with pytest.raises(TypeError, match="adjoint"):
         method(lambda x: x, B, n=60)
-    with pytest.raises(NotImplementedError, match="rmatvec"):
+    with pytest.raises(TypeError, match="with rmatvec or rmatmat"):
         method(LinearOperator(A.shape, matvec=A.dot, dtype=float), B)
 
 
@@ -102,3 +102,8 @@ def test_square_systems_have_no_normal_residuals(poisson, rng):
     assert r.normal_residuals.size == 0
     with pytest.raises(ValueError, match="lsqr and lsmr"):
         solve(tall(rng), np.ones(60))
+
+
+def test_what_is_printed_of_least_squares():
+    A = sp.csr_matrix([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+    assert "of the normal equations" in repr(lsqr(A, [1.0, 2.0, 4.0]))

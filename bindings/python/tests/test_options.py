@@ -66,6 +66,20 @@ def test_unknown_options_are_type_errors_with_a_suggestion(poisson, b):
         eigsh(poisson, 2, verify_cont=True)
 
 
+def test_words_print_as_words():
+    for stop in libspsolve.Stop:
+        for shown in (str(stop), f"{stop}", "%s" % stop):
+            assert shown == "Stop." + stop.name
+    assert str(libspsolve.Status.OK) == "Status.OK"
+
+
+def test_a_number_of_columns_that_is_fixed_is_told(poisson):
+    with Solver(poisson, nrhs=3) as s:
+        with pytest.raises(libspsolve.ShapeError,
+                           match="B has 1 column; .* for 3: without nrhs"):
+            s.solve(np.ones(400))
+
+
 def test_wrong_values_are_value_errors(poisson, b):
     with pytest.raises(ValueError, match="did you mean gmres") as e:
         solve(poisson, b, solver="gmrse")

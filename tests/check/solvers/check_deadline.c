@@ -2,6 +2,7 @@
 /* check_deadline.c - set-up phases after the time limit has expired.  Here it
  * has expired from the start, so that nothing depends on the speed of the
  * machine. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -101,6 +102,40 @@ START_TEST(a_solve_ends_by_its_limit)
             ck_assert_int_eq(p.result.iterations, 1);
             ck_assert_str_eq(p.result.precond, "jacobi");
         }
+        problem_close(&p);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* The block is verified as it is then. */
+START_TEST(a_search_for_pairs_ends_by_its_limit)
+{
+    sps_context *ctx = runner_context();
+
+    for (int i = 0; i < LONG_ONES; i++) {
+        sps_operator *op = NULL;
+        sps_solver *s = NULL;
+        sps_block *X = NULL;
+        sps_eigen_result r = { .struct_size = sizeof r };
+        double lambda[2];
+        problem p;
+
+        problem_open_grid(&p, ctx, 900, 2, 0);
+        OK(ctx, sps_operator_csr(ctx, p.A, 2, NULL, &op));
+        OK(ctx, sps_block_create(ctx, 900, 2, &X));
+        p.opt.solver = "lobpcg";
+        p.opt.precond = long_ones[i];
+        p.opt.max_seconds = OVER;
+        OK(ctx, sps_solver_create_eigen(op, NULL, NULL, 2, &p.opt, &s));
+        OK(ctx, sps_solver_eigen(s, X, lambda, &r));
+        ck_assert_int_eq(r.stop, SPS_STOP_MAX_TIME);
+        ck_assert_str_eq(r.precond, "jacobi");
+        ck_assert(isfinite(lambda[0]) && isfinite(r.bound[0]));
+        ck_assert(r.seconds.setup > 0);
+        sps_solver_destroy(&s);
+        sps_block_destroy(&X);
+        sps_operator_destroy(&op);
         problem_close(&p);
     }
     sps_context_destroy(&ctx);
@@ -240,6 +275,8 @@ START_TEST(a_set_up_counts_for_the_first_solve)
 
             OK(ctx, spsi_fill(X, 0));
             OK(ctx, sps_solver_linear(s, B, X, &result));
+            ck_assert(solve ? result.seconds.setup < 0.6
+                            : result.seconds.setup > 0.6);
             if (limited && solve == 0) {
                 ck_assert_int_eq(result.stop, SPS_STOP_MAX_TIME);
                 ck_assert_int_eq(result.iterations, 1);
@@ -261,6 +298,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(long_work_ends_behind_the_piece_at_hand),
     RUNNER_TEST(preconditioners_are_given_up),
     RUNNER_TEST(a_solve_ends_by_its_limit),
+    RUNNER_TEST(a_search_for_pairs_ends_by_its_limit),
     RUNNER_TEST(new_values_in_a_solve_are_too),
     RUNNER_TEST(timing_of_kernels_ends),
     RUNNER_TEST(a_set_up_counts_for_the_first_solve),
