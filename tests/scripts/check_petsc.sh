@@ -76,4 +76,45 @@ if pkg-config --exists SLEPc; then
 else
     echo "skip slepc: no SLEPc"
 fi
+
+# The types in petsc4py, by a library of the same file.
+python=$(command -v /usr/bin/python3 || command -v python3)
+if "$python" -c 'from petsc4py import PETSc; import numpy' 2>/dev/null; then
+    mpicc -shared -fPIC -std=gnu11 -I"$src/lib" \
+        $(pkg-config --cflags PETSc) $private \
+        "$src/bindings/petsc/petsc_spsolve.c" -o "$tmp/petsc_spsolve.so" \
+        $(pkg-config --libs PETSc) -L.libs -lspsolve \
+        -Wl,-rpath,"$(pwd)/.libs" || fail "no library for petsc4py"
+    cat >"$tmp/client.py" <<'END'
+import ctypes
+import sys
+
+import petsc4py
+petsc4py.init(sys.argv)
+import numpy as np
+from petsc4py import PETSc
+
+assert ctypes.CDLL(sys.argv[1]).PetscSpsolveRegister() == 0
+n = 2000
+A = PETSc.Mat().createAIJ([n, n], nnz=3)
+for i in range(n):
+    for j in range(max(i - 1, 0), min(i + 2, n)):
+        A[i, j] = 2.1 if i == j else -1.0
+A.assemble()
+x, b = A.createVecs()
+b.setArray(np.cos(np.arange(n)))
+for ksp_type, pc_type in (("spsolve", "none"), ("cg", "spsolve")):
+    ksp = PETSc.KSP().create()
+    ksp.setOperators(A)
+    ksp.setType(ksp_type)
+    ksp.getPC().setType(pc_type)
+    ksp.setTolerances(rtol=1e-10)
+    ksp.solve(b, x)
+    assert ksp.getConvergedReason() > 0
+    assert (b - A * x).norm() < 1e-8 * b.norm(), (ksp_type, pc_type)
+END
+    run "$python" "$tmp/client.py" "$tmp/petsc_spsolve.so"
+else
+    echo "skip petsc4py: no petsc4py"
+fi
 exit $((failures > 0))
