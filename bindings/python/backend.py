@@ -33,6 +33,18 @@ OPENBLAS_LICENSE = "scipy_openblas32-*.dist-info/**/LICENSE.txt"
 ZLIB_HEADER = "cmeel.prefix/include/zlib.h"
 ZLIB = "cmeel.prefix/lib*/libz.so"
 ALIASES = "spsolve_names.h"
+MADE = {".git", ".libs", ".deps", "__pycache__", "autom4te.cache", "stage",
+        "Makefile", "config.status", "libtool", "libspsolve.pc", "dist"}
+
+
+def is_made(folder, names):
+    """What builds leave in a source tree, and virtual environments in it."""
+    return [n for n in names if n in MADE or
+            n.endswith((".o", ".lo", ".la", ".log", ".trs", ".egg-info")) or
+            n.startswith("libspsolve-") or
+            (n.startswith("build") and n != "build-aux" and
+             os.path.isdir(os.path.join(folder, n))) or
+            os.path.exists(os.path.join(folder, n, "pyvenv.cfg"))]
 
 
 def succeeds(command, text=""):

@@ -33,8 +33,6 @@ SONAME = "libspsolve.so.0"
 MODULE = "spsolve_cuda.so"
 TOOLS = "gcc make"
 AUTOTOOLS = "autoconf automake libtool"
-MADE = {".git", ".libs", ".deps", "__pycache__", "autom4te.cache", "stage",
-        "Makefile", "config.status", "libtool", "libspsolve.pc", "dist"}
 
 
 def source():
@@ -48,17 +46,8 @@ def source():
                      "it")
 
 
-def is_made(folder, names):
-    """Returns the names of what builds leave in a source tree."""
-    return [n for n in names if n in MADE or
-            n.endswith((".o", ".lo", ".la", ".log", ".trs", ".egg-info")) or
-            n.startswith("libspsolve-") or
-            (n.startswith("build") and n != "build-aux" and
-             os.path.isdir(os.path.join(folder, n)))]
-
-
 def copy_source(to):
-    shutil.copytree(source(), to, ignore=is_made)
+    shutil.copytree(source(), to, ignore=backend.is_made)
 
 
 def run(folder, *command, needs=TOOLS):

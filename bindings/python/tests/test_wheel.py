@@ -2,6 +2,7 @@
 """A wheel with a library that has no row in LICENSES.md, or no text of its
 license, is refused; so is one with a license that may not be carried."""
 import os
+import shutil
 import sys
 import zipfile
 
@@ -68,6 +69,23 @@ def test_license_that_may_not_be_carried(faults, licenses):
     assert "may not be carried" in faults(gpl, **files)[0]
     files[TEXT] = TEXTS + " under the CeCILL-C license"
     assert "CeCILL" in faults(**files)[0]
+
+
+def test_sources_are_copied_without_what_builds_leave(tmp_path):
+    """The commands of the page make a virtual environment in the tree, of
+    more than 200 MB."""
+    backend = pytest.importorskip("backend")
+    for name in ("lib/spsolve.h", "build-aux/ltmain.sh", "build-cuda/a.c",
+                 "venv/pyvenv.cfg", "venv/bin/python", ".git/HEAD",
+                 "lib/a.lo"):
+        path = tmp_path / "from" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    shutil.copytree(tmp_path / "from", tmp_path / "to",
+                    ignore=backend.is_made)
+    kept = sorted(str(path.relative_to(tmp_path / "to"))
+                  for path in (tmp_path / "to").rglob("*") if path.is_file())
+    assert kept == ["build-aux/ltmain.sh", "lib/spsolve.h"]
 
 
 def test_backend_carries_texts(monkeypatch):
