@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* small.c - k x k matrices.  LAPACKE is called only here, in upper.c and in
- * inverse.c.
+/* small.c - k x k matrices.  LAPACKE is called only here, in small_first.c,
+ * upper.c and inverse.c.
  *
  * Products do not use BLAS: their bits must not depend on its threads, and even
  * at k = 1024 their 2 k^3 operations are negligible beside the block's 2 n k^2.

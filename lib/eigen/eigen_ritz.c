@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "block/small_first.h"
 #include "core/timer.h"
 
 sps_status spsi_ritz_allocate(sps_ritz *r, int stack)
@@ -173,11 +174,12 @@ fail:
     return st;
 }
 
-/* Returns whether eps times the largest |w| is above a tenth of the tolerance
- * of some pair of X. */
-static bool coarse(const sps_ritz *r, const double *w, int n)
+/* Returns whether eps times `most`, the largest |w| or a bound of it, is above
+ * a tenth of the tolerance of some pair of X, whose values are the first of the
+ * n in w. */
+static bool coarse(const sps_ritz *r, double most, const double *w, int n)
 {
-    double most = fmax(fabs(w[0]), fabs(w[n - 1])), least = INFINITY;
+    double least = INFINITY;
 
     if (r->wanted->nearest || !isfinite(most)) return false;
     for (int j = 0; j < n && j < r->space->m; j++)
@@ -185,9 +187,58 @@ static bool coarse(const sps_ritz *r, const double *w, int n)
     return DBL_EPSILON * most > 0.1 * r->opt->rtol * least;
 }
 
-sps_status spsi_ritz_solve(sps_ritz *r, const sps_transform *t, sps_small *H,
-                           double *w, sps_stop *stop)
+/* Returns the largest sum of the moduli of a column, which bounds |w|. */
+static double norm_of(const sps_small *H)
 {
+    double most = 0;
+
+    for (int j = 0; j < H->cols; j++) {
+        double sum = 0;
+
+        for (int i = 0; i < H->rows; i++) sum += fabs(*spsi_small_at(H, i, j));
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+/* Computes all pairs. */
+static sps_status solve_all(sps_ritz *r, sps_small *H, double *w)
+{
+    int n = H->rows;
+    sps_status st;
+
+    SPS_TRY(spsi_small_eigen(H, w));
+    if (coarse(r, fmax(fabs(w[0]), fabs(w[n - 1])), w, n))
+        SPS_TRY(refine(r, r->U, H, w));
+fail:
+    return st;
+}
+
+/* Computes the first pairs only, or all where these would not be accurate
+ * enough; r->U is a copy of H. */
+static sps_status solve_first(sps_ritz *r, sps_small *H, int pairs, double *w)
+{
+    const double most = norm_of(H);
+    sps_status st;
+    bool made;
+
+    spsi_small_shape(r->C, H->rows, pairs);
+    SPS_TRY(spsi_small_eigen_first(H, w, r->C, &made));
+    if (made && !coarse(r, most, w, pairs)) {
+        memcpy(H->v, r->C->v,
+               (size_t)H->rows * (size_t)pairs * sizeof *H->v);
+        return SPS_OK;
+    }
+    SPS_TRY(spsi_small_copy(r->U, H));
+    SPS_TRY(solve_all(r, H, w));
+fail:
+    return st;
+}
+
+sps_status spsi_ritz_solve(sps_ritz *r, const sps_transform *t, sps_small *H,
+                           int pairs, double *w, sps_stop *stop)
+{
+    const bool all = pairs >= H->rows / 2 || r->wanted->nearest;
     int count = H->rows * H->cols;
     sps_status st = SPS_OK;
 
@@ -199,10 +250,9 @@ sps_status spsi_ritz_solve(sps_ritz *r, const sps_transform *t, sps_small *H,
     for (int i = 0; r->wanted->sign < 0 && i < count; i++) H->v[i] = -H->v[i];
     SPS_TRY(spsi_small_copy(H, r->U));
     spsi_phase_begin(r->space->pencil->ctx, SPS_PHASE_SMALL);
-    st = spsi_small_eigen(H, w);
-    if (st == SPS_OK && coarse(r, w, H->rows)) st = refine(r, r->U, H, w);
+    st = all ? solve_all(r, H, w) : solve_first(r, H, pairs, w);
     spsi_phase_end(r->space->pencil->ctx, SPS_PHASE_SMALL);
-    for (int j = 0; j < H->rows; j++)
+    for (int j = 0; j < (all ? H->rows : pairs); j++)
         if (!isfinite(w[j])) *stop = SPS_STOP_NOT_FINITE;
     if (st == SPS_OK && !*stop && r->wanted->nearest)
         st = by_distance(r, t, H, w);

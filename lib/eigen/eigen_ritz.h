@@ -32,9 +32,11 @@ sps_status spsi_ritz_allocate(sps_ritz *r, int stack);
 sps_status spsi_ritz_extend(sps_ritz *r);
 
 /* Solves sign H V = V diag(w), with V in place of H and the pairs in the order
- * wanted; sign w are the Ritz values of the operator of the transformation. */
+ * wanted; sign w are the Ritz values of the operator of the transformation.
+ * Only the first `pairs` columns of V and elements of w are needed; the others
+ * may be undefined. */
 sps_status spsi_ritz_solve(sps_ritz *r, const struct sps_transform *t,
-                           sps_small *H, double *w, sps_stop *stop);
+                           sps_small *H, int pairs, double *w, sps_stop *stop);
 /* Computes R = A X - M X diag(theta) with theta = value, and resnorm. */
 sps_status spsi_ritz_residuals(sps_ritz *r);
 /* Computes xnorm and mnorm.  Sets *stop if x'M x = 1 requires an x so large

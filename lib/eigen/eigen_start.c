@@ -79,7 +79,8 @@ sps_status spsi_eigen_begin(sps_eigen *e, double *w)
     if (e->search.stop) return st;
     SPS_TRY(spsi_transform_apply(t, &s->X, &s->AX, &e->search));
     SPS_TRY(spsi_gram(t->inverted ? &s->MX : &s->X, &s->AX, H));
-    SPS_TRY(spsi_ritz_solve(&e->ritz, t, H, w, &e->search.stop));
+    SPS_TRY(spsi_ritz_solve(&e->ritz, t, H, H->rows, w,
+                            &e->search.stop));
     if (e->search.stop) return st;
     SPS_TRY(spsi_subspace_rotate(s, H));
     for (int j = 0; j < s->m; j++) e->ritz.value[j] = e->wanted.sign * w[j];

@@ -200,7 +200,7 @@ static sps_status rotate(sps_ritz *r, const sps_transform *t, sps_block *X,
     spsi_block_view(r->space->AS, 0, X->k, &Y);
     SPS_TRY(spsi_operator_apply_plain(p->A, 1.0, X, 0.0, &Y));
     SPS_TRY(spsi_gram(X, &Y, r->H));
-    SPS_TRY(spsi_ritz_solve(r, t, r->H, r->value, stop));
+    SPS_TRY(spsi_ritz_solve(r, t, r->H, r->H->rows, r->value, stop));
     if (*stop) return st;
     SPS_TRY(spsi_mul_small(1.0, X, r->H, 0.0, &Y));
     SPS_TRY(spsi_copy(&Y, X));

@@ -397,7 +397,8 @@ static sps_status step(sps_eigen *e, void *method)
     columns = e->ritz.H->rows;
     all = columns + e->space.m <= e->space.AS->width && extended(&e->space);
     if (all) SPS_TRY(spsi_small_copy(e->ritz.H, l->K));
-    SPS_TRY(spsi_ritz_solve(&e->ritz, &e->transform, e->ritz.H, l->w,
+    SPS_TRY(spsi_ritz_solve(&e->ritz, &e->transform, e->ritz.H,
+                            all ? e->space.m : columns, l->w,
                             &e->search.stop));
     if (e->search.stop) return st;
     if (all) SPS_TRY(keep_all(e, l));

@@ -244,7 +244,7 @@ START_TEST(ritz_values_of_mixed_units_come_in_order)
                 i == 0 ? 1e9
                        : (j > 0 ? 1e-11 : 1e-3) * draw_unit(&d) + (i == j);
     ck_assert_int_eq(spsi_small_copy(H, V), SPS_OK);
-    ck_assert_int_eq(spsi_ritz_solve(&r, &none, V, w, &stop), SPS_OK);
+    ck_assert_int_eq(spsi_ritz_solve(&r, &none, V, SIZE, w, &stop), SPS_OK);
     for (int t = 0; t < SIZE; t++) {
         double left = 0;
 
@@ -264,6 +264,71 @@ START_TEST(ritz_values_of_mixed_units_come_in_order)
     spsi_small_destroy(&r.U);
     spsi_small_destroy(&r.C);
     sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* The first pairs on their own, as of a long basis, among them a double value
+ * and close ones; with `high` one value so large that all pairs have to be
+ * computed and refined. */
+static void check_first(bool high)
+{
+    enum { SIZE = 90, PAIRS = 8 };
+    sps_context *ctx = pencil_context(1);
+    sps_small *H = NULL, *V = NULL;
+    sps_pencil p = { .ctx = ctx };
+    sps_subspace space = { .pencil = &p, .m = PAIRS };
+    sps_selection wanted = { .sign = 1 };
+    sps_options opt = { .rtol = 1e-8 };
+    sps_ritz r = { .space = &space, .wanted = &wanted, .opt = &opt };
+    sps_transform none = { .inverted = false };
+    sps_stop stop = SPS_STOP_RUNNING;
+    double w[SIZE], own[SIZE], v[SIZE], length = 0, left;
+    draw d = { 5 };
+
+    ck_assert_int_eq(spsi_small_create(ctx, SIZE, SIZE, &H), SPS_OK);
+    ck_assert_int_eq(spsi_small_create(ctx, SIZE, SIZE, &V), SPS_OK);
+    ck_assert_int_eq(spsi_small_create(ctx, SIZE, SIZE, &r.U), SPS_OK);
+    ck_assert_int_eq(spsi_small_create(ctx, SIZE, SIZE, &r.C), SPS_OK);
+    for (int i = 0; i < SIZE; i++) {
+        own[i] = i < 2 ? 1 : i < PAIRS ? 1 + 1e-6 * i : 2 + i;
+        v[i] = draw_unit(&d) - 0.5;
+        length += v[i] * v[i];
+    }
+    if (high) own[SIZE - 1] = 1e9;
+    /* H = Q diag(own) Q, Q = I - 2 v v' / v'v. */
+    for (int j = 0; j < SIZE; j++)
+        for (int i = 0; i < SIZE; i++) {
+            double sum = 0;
+
+            for (int l = 0; l < SIZE; l++)
+                sum += own[l] * ((i == l) - 2 * v[i] * v[l] / length) *
+                       ((j == l) - 2 * v[j] * v[l] / length);
+            *spsi_small_at(H, i, j) = sum;
+        }
+    ck_assert_int_eq(spsi_small_copy(H, V), SPS_OK);
+    ck_assert_int_eq(spsi_ritz_solve(&r, &none, V, PAIRS, w, &stop), SPS_OK);
+    ck_assert_int_eq(stop, SPS_STOP_RUNNING);
+    for (int t = 0; t < PAIRS; t++) {
+        ck_assert_msg(fabs(w[t] - own[t]) < (high ? 1e-6 : 1e-12), "%d: %.17g",
+                      t, w[t]);
+        for (int s = 0; s <= t; s++) {
+            left = -(s == t);
+            for (int i = 0; i < SIZE; i++)
+                left += *spsi_small_at(V, i, s) * *spsi_small_at(V, i, t);
+            ck_assert_msg(fabs(left) < 1e-12, "%d, %d: %g", s, t, left);
+        }
+    }
+    spsi_small_destroy(&H);
+    spsi_small_destroy(&V);
+    spsi_small_destroy(&r.U);
+    spsi_small_destroy(&r.C);
+    sps_context_destroy(&ctx);
+}
+
+START_TEST(first_ritz_pairs_are_accurate)
+{
+    check_first(false);
+    check_first(true);
 }
 END_TEST
 
@@ -348,6 +413,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_residual_that_is_luck_proves_nothing),
     RUNNER_TEST(exact_eigenvectors_are_good_to_the_last_digit),
     RUNNER_TEST(ritz_values_of_mixed_units_come_in_order),
+    RUNNER_TEST(first_ritz_pairs_are_accurate),
     RUNNER_TEST(the_smallest_of_mixed_units_are_found),
     RUNNER_TEST(a_shift_finds_pairs_of_mixed_units),
     RUNNER_TEST(what_the_method_cannot_reach_is_not_called_rounding),
