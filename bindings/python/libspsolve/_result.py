@@ -151,36 +151,32 @@ class LinearResult(_Result):
     return: ``x, info = solve(A, b)``, where info is 0 if all columns have
     converged, else the number of iterations, or -1 if there was none.
 
-    Attributes
-    ----------
-    X : array
-    converged, residuals, backward_errors : array, k
-        The last are ||b - A x|| / (||A|| ||x|| + ||b||).
-    all_converged : bool
-    stop, reason : Stop, str
-        Why the solve ended; ``stops`` and ``reasons`` of each column.
-    iterations, restarts : int
-        restarts: how often the residual was replaced by b - A x.
-    solver, precond, kernel : str
+    ``X``, ``converged``, ``residuals``, ``backward_errors``
+        Arrays; the last are ||b - A x|| / (||A|| ||x|| + ||b||).
+    ``stop``, ``reason``, ``stops``, ``reasons``
+        Why the solve and each column ended, as Stop and in words.
+    ``iterations``, ``restarts``
+        The latter: how often the residual was replaced by b - A x.
+    ``solver``, ``precond``, ``kernel``
         What was used.
-    seconds : dict
+    ``seconds``
         Wall time of ``setup`` (making the solver, at its first solve, and new
         values), ``solve`` and ``verify``; of the solve, products with A
         (``spmm``), the preconditioner (``precond``), products of blocks
         (``gram``) and of small matrices (``small``).
-    notes : tuple of str
+    ``notes``
         What the library did and chose.
-    normal_residuals : array, k
-        Of least squares, ||A'r - d^2 x|| / (|A| |r|), which is 0 of a solution;
-        else empty.
-    nullspace, removed, worst_in_range : int, float, float
+    ``normal_residuals``
+        Of least squares, ||A'r - d^2 x|| / (||A|| ||r||), which is 0 of a
+        solution; else empty.
+    ``nullspace``, ``removed``, ``worst_in_range``
         Dimension of the null space that was projected out, the part of B in
         it, and the largest residual without that part.
-    norm_A, min_width, applies_A, applies_M, in_doubles
+    ``norm_A``, ``min_width``, ``applies_A``, ``applies_M``, ``in_doubles``
         A lower bound of the 2-norm; the fewest search directions; products
         with blocks; whether residuals are in double precision, since A is a
         function.
-    history : array
+    ``history``
         With ``history=True`` a row of residuals for each iteration.
     """
 
@@ -236,18 +232,14 @@ class EigenResult(_Result):
     eigenvectors.  ``residuals`` are ``||A x - w M x|| / (|w| ||M x||)``;
     an eigenvalue lies within ``bounds`` of each w (infinite: unknown).
 
-    Attributes
-    ----------
-    w, V, converged, residuals, backward_errors, bounds : array
-    orthogonality : float
+    ``orthogonality``
         The largest entry of V'MV - I.
-    missed : int
+    ``missed``
         With ``verify_count=True`` how many eigenvalues are missing; else -1.
-    nullspace : int
+    ``nullspace``
         Dimension of the null space that was left out.
-    stop, reason, stops, reasons, iterations, solver, precond, kernel, seconds,
-    notes, history
-        As of LinearResult.
+
+    The other facts are those of LinearResult.
     """
 
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
