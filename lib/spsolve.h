@@ -670,10 +670,14 @@ typedef struct sps_options {
                                    match */
     const char *reorder;      /**< of an operator, for its solvers of A X =
                                    B: none rcm morton auto (rcm if a gain is
-                                   predicted) */
+                                   predicted).  With several processes rows
+                                   move between them, as many to each as from
+                                   it: morton, or metis (parts of the graph,
+                                   by the module of sparse factors) */
     const sps_block *coords;  /**< for morton and amg: a row for each node, 1 to
                                    3 columns; the unknowns of a node are
-                                   consecutive.  Read when the operator, or the
+                                   consecutive; with several processes, own
+                                   nodes.  Read when the operator, or the
                                    preconditioner, is created */
     const char *order;        /**< order of the unknowns before ilut: auto none
                                    rcm degree */

@@ -10,4 +10,13 @@
  * not built in or failed. */
 int32_t *spsi_dissection(const sps_factor_matrix *A);
 
+/* The `partition` of sps_factor_library: NULL if METIS is not built in. */
+#if SPS_HAVE_METIS
+int spsi_parts(const sps_factor_matrix *A, int parts, const float *share,
+               int32_t *part);
+#define SPS_PARTITION spsi_parts
+#else
+#define SPS_PARTITION NULL
+#endif
+
 #endif

@@ -248,5 +248,5 @@ const sps_factor_library spsi_factor_catalogue = {
     .abi = SPS_FACTOR_ABI, .version = PACKAGE_VERSION,
     .name = "MUMPS " MUMPS_VERSION,
     .analyse = analyse, .factor = factor, .solve = solve, .zero_rows = zero_rows,
-    .close = close,
+    .close = close, .partition = SPS_PARTITION,
 };

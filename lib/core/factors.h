@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define SPS_FACTOR_ABI 3
+#define SPS_FACTOR_ABI 4
 #define SPS_FACTOR_SPARE 30      /* percent of working memory for pivoting, in
                                     the prediction */
 
@@ -78,6 +78,11 @@ typedef struct sps_factor_library {
      * facts.zero of them.  Valid until the next call. */
     const int32_t *(*zero_rows)(void *of);
     void (*close)(void *of);
+    /* part[i] = the part, from 0 on, of vertex i of the graph with an edge for
+     * each entry of A (one for (i, j) and (j, i)), whose values are not read:
+     * few edges between parts, of sizes near share[] n.  NULL without METIS. */
+    int (*partition)(const sps_factor_matrix *A, int parts, const float *share,
+                     int32_t *part);
 } sps_factor_library;
 
 #endif

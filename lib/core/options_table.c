@@ -75,12 +75,14 @@ static const spsi_option rows[] = {
                 "they are predicted to be faster, and at the end; never: it "
                 "may not"),
     ROW(reorder, WORD, .default_value = "none",
-        .words = "none rcm morton auto", .group = METHOD, .argument = "WHICH",
+        .words = "none rcm morton metis auto", .group = METHOD,
+        .argument = "WHICH",
         .help = "permutation of the unknowns of A X = B: rcm (reverse "
                 "Cuthill-McKee), morton (along a space-filling curve through "
                 "the nodes' coordinates), or auto: rcm where faster products "
-                "are predicted; X, B and eigenproblems keep the caller's "
-                "order"),
+                "are predicted; with several processes morton and metis (parts "
+                "of the graph) divide the rows among them; X, B and "
+                "eigenproblems keep the caller's order"),
 
     ROW(precond, WORD, .default_value = "auto", .group = PRECOND,
         .words = "auto @precond", .argument = "NAME",

@@ -38,6 +38,43 @@ fail:
     return st;
 }
 
+/* Computes the coordinates of the nodes in the new order, for preconditioners:
+ * the product of P with a row of coordinates for each unknown, of which one row
+ * is kept for each node. */
+static sps_status take_coords(sps_solver *s, sps_options *opt)
+{
+    const sps_reordering *r = s->order.by;
+    const sps_block *c = opt->coords;
+    sps_block *X = NULL, *Y = NULL;
+    double *x = NULL;
+    sps_status st = SPS_OK;
+
+    opt->coords = NULL;
+    if (!c || r->unknowns == 0 || c->n * r->unknowns != s->n) return st;
+    SPS_TRY(SPS_NEW(s->ctx, s->n * c->k, &x));
+    SPS_TRY(sps_block_get(c, 0, c->k, x, c->k, SPS_ROW_MAJOR, SPS_HOST));
+    for (int64_t i = s->n - 1; i >= 0; i--)
+        for (int a = 0; a < c->k; a++)
+            x[i * c->k + a] = x[i / r->unknowns * c->k + a];
+    SPS_TRY(sps_block_create(s->ctx, s->n, c->k, &X));
+    SPS_TRY(sps_block_create(s->ctx, s->n, c->k, &Y));
+    SPS_TRY(sps_block_set(X, 0, c->k, x, c->k, SPS_ROW_MAJOR, SPS_HOST));
+    SPS_TRY(sps_operator_apply(r->forth, 1.0, X, 0.0, Y));
+    SPS_TRY(sps_block_get(Y, 0, c->k, x, c->k, SPS_ROW_MAJOR, SPS_HOST));
+    for (int64_t i = 0; i < c->n; i++)
+        for (int a = 0; a < c->k; a++)
+            x[i * c->k + a] = x[i * r->unknowns * c->k + a];
+    SPS_TRY(sps_block_create(s->ctx, c->n, c->k, &s->order.coords));
+    SPS_TRY(sps_block_set(s->order.coords, 0, c->k, x, c->k, SPS_ROW_MAJOR,
+                          SPS_HOST));
+    opt->coords = s->order.coords;
+fail:
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    spsi_free(s->ctx, x);
+    return st;
+}
+
 /* Sets a->A to the reordered operator, if there is one; a preconditioner that
  * the caller made for the original operator keeps the original order. */
 static sps_status take_order(sps_solver *s, sps_linear_args *a,
@@ -55,7 +92,7 @@ static sps_status take_order(sps_solver *s, sps_linear_args *a,
     s->order.by = a->A->reordered;
     s->order.A = a->A = a->A->reordered->inner;
     SPS_TRY(take_basis(s, opt));
-    opt->coords = NULL;           /* they are in the caller's order */
+    SPS_TRY(take_coords(s, opt));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->order.B));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->order.X));
 fail:
@@ -150,6 +187,7 @@ void sps_solver_destroy(sps_solver **s_p)
     sps_block_destroy(&s->order.B);
     sps_block_destroy(&s->order.X);
     sps_block_destroy(&s->order.basis);
+    sps_block_destroy(&s->order.coords);
     sps_block_destroy(&s->own_B);
     sps_block_destroy(&s->own_X);
     s->ctx->live--;

@@ -36,6 +36,7 @@ typedef struct sps_solver_order {
     const sps_block *given;            /* null-space basis of the caller, or
                                           NULL */
     sps_block *basis;                  /* copy of given, reordered */
+    sps_block *coords;                 /* of the nodes, reordered, or NULL */
     int64_t version;                   /* of A's values when it was reordered */
 } sps_solver_order;
 

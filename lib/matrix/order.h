@@ -25,6 +25,17 @@ void spsi_graph_clear(sps_context *ctx, sps_graph *g);
  * elements. */
 sps_status spsi_order_rcm(sps_context *ctx, const sps_graph *g,
                           int32_t *order);
+/* The bounding box of nodes. */
+typedef struct sps_box {
+    double low[3], high[3];
+} sps_box;
+/* Finds the box of m nodes in d dimensions, m x d, row-major; EINVAL for
+ * coordinates that are not finite. */
+sps_status spsi_morton_box(sps_context *ctx, const double *x, int64_t m, int d,
+                           sps_box *box);
+/* Returns the interleaved bits of the cell of the box with the node at x, at
+ * most 63 of them: its place on Morton's curve. */
+uint64_t spsi_morton_key(const sps_box *box, const double *x, int d);
 /* Order along Morton's curve: order[new] = old.  x has the coordinates of m
  * nodes, m x d with d = 1 to 3, row-major; the `unknowns` unknowns of a node
  * are consecutive. */

@@ -22,42 +22,37 @@ static int by_key(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Finds corner and longest edge of the bounding box of m nodes in d
- * dimensions. */
-static sps_status enclose(sps_context *ctx, const double *x, int64_t m, int d,
-                          double *corner, double *edge)
+sps_status spsi_morton_box(sps_context *ctx, const double *x, int64_t m, int d,
+                           sps_box *box)
 {
     sps_status st = SPS_OK;
 
-    *edge = 0;
     for (int a = 0; a < d; a++) {
-        double last = x[a];
-
-        corner[a] = x[a];
+        box->low[a] = box->high[a] = m > 0 ? x[a] : 0;
         for (int64_t i = 0; i < m; i++) {
             SPS_REQUIRE(ctx, fabs(x[i * d + a]) < 1e300, SPS_EINVAL,
                         "coordinate %d of node %lld is not finite, or too "
                         "large", a + 1, (long long)i + 1);
-            corner[a] = fmin(corner[a], x[i * d + a]);
-            last = fmax(last, x[i * d + a]);
+            box->low[a] = fmin(box->low[a], x[i * d + a]);
+            box->high[a] = fmax(box->high[a], x[i * d + a]);
         }
-        *edge = fmax(*edge, last - corner[a]);
     }
 fail:
     return st;
 }
 
-/* Returns the interleaved bits of the node's cell: cells are cubes, 2^21 (d =
- * 3) or 2^31 of them along the longest edge of the box. */
-static uint64_t key_of(const double *x, int d, const double *corner,
-                       double edge)
+/* Cells are cubes, 2^21 (d = 3) or 2^31 of them along the longest edge of the
+ * box. */
+uint64_t spsi_morton_key(const sps_box *box, const double *x, int d)
 {
     const int bits = d == 3 ? 21 : 31;
     const double cells = (double)(1 << (bits - 1)) * 2 - 1;
     uint64_t key = 0, cell[3] = { 0 };
+    double edge = 0;
 
+    for (int a = 0; a < d; a++) edge = fmax(edge, box->high[a] - box->low[a]);
     for (int a = 0; a < d && edge > 0; a++)
-        cell[a] = (uint64_t)((x[a] - corner[a]) / edge * cells);
+        cell[a] = (uint64_t)((x[a] - box->low[a]) / edge * cells);
     for (int b = bits - 1; b >= 0; b--)
         for (int a = 0; a < d; a++) key = key << 1 | (cell[a] >> b & 1);
     return key;
@@ -67,13 +62,13 @@ sps_status spsi_order_morton(sps_context *ctx, const double *x, int64_t m,
                              int d, int unknowns, int32_t *order)
 {
     node *nodes = NULL;
-    double corner[3], edge;
+    sps_box box;
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, m, &nodes));
-    SPS_TRY(enclose(ctx, x, m, d, corner, &edge));
+    SPS_TRY(spsi_morton_box(ctx, x, m, d, &box));
     for (int64_t i = 0; i < m; i++)
-        nodes[i] = (node){ key_of(x + i * d, d, corner, edge), i };
+        nodes[i] = (node){ spsi_morton_key(&box, x + i * d, d), i };
     qsort(nodes, (size_t)m, sizeof *nodes, by_key);
     for (int64_t i = 0; i < m; i++)
         for (int u = 0; u < unknowns; u++)

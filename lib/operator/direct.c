@@ -249,6 +249,31 @@ void spsi_direct_keep(sps_direct *d)
     d->A->cache->direct = d;
 }
 
+sps_status spsi_direct_partition(sps_context *ctx, const sps_factor_matrix *A,
+                                 int parts, const float *share, int32_t *part)
+{
+    const sps_factor_library *m;
+    char why[SPS_ERROR_SIZE / 2];
+    sps_status st = SPS_OK;
+    int code;
+
+    m = spsi_module_factor(why, sizeof why);
+    SPS_REQUIRE(ctx, m, SPS_EABSENT, "partition metis: METIS is called by the "
+                "module of sparse factors, which is absent: %s; partition "
+                "morton needs coordinates only", why);
+    SPS_REQUIRE(ctx, m->partition, SPS_EABSENT, "partition metis: the module "
+                "of sparse factors was built without METIS (Debian, Ubuntu: "
+                "libmetis-dev)");
+    SPS_TRY(enter(ctx));
+    code = m->partition(A, parts, share, part);
+    leave();
+    SPS_REQUIRE(ctx, code == SPS_FACTOR_OK, code == SPS_FACTOR_MEMORY
+                ? SPS_ENOMEM : SPS_EUNFIT, "partition metis: METIS failed for "
+                "a graph of %d nodes and %lld edges", A->n, (long long)A->nnz);
+fail:
+    return st;
+}
+
 bool spsi_direct_possible(void)
 {
     char why[SPS_ERROR_SIZE / 2];

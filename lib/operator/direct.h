@@ -57,6 +57,11 @@ double spsi_direct_solve_seconds(const sps_direct *d, int k);
  * squares; infinity without the factor module.  A must be on the host. */
 double spsi_direct_seconds(const sps_operator *A, double entries,
                            double squares);
+/* part[i] = the part, 0 to parts - 1, of vertex i of the graph of A, by METIS
+ * (core/factors.h).  EABSENT without the factor module, or where it was built
+ * without METIS. */
+sps_status spsi_direct_partition(sps_context *ctx, const sps_factor_matrix *A,
+                                 int parts, const float *share, int32_t *part);
 /* Returns whether the factor module is available. */
 bool spsi_direct_possible(void);
 void spsi_direct_destroy(sps_direct **d_p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* operator_ranks.c - see operator_ranks.h: splits the rows, and makes plans. */
 #include "operator/operator_ranks.h"
+#include "operator/reorder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -262,17 +263,25 @@ fail:
     return st;
 }
 
-/* Removes wisdom from the options: it is a file, which several processes would
- * write at once. */
+/* Takes the options.  *how = "morton" or "metis" where rows are to move between
+ * processes, or NULL.  Wisdom is omitted: it is a file, which several processes
+ * would write at once. */
 static sps_status take_options(sps_context *ctx, const sps_options *opt,
-                               sps_options *o)
+                               sps_options *o, const char **how)
 {
+    bool alone;
     sps_status st;
 
     SPS_TRY(spsi_options_take(ctx, opt, o));
-    SPS_REQUIRE(ctx, !strcmp(o->reorder, "none") || !strcmp(o->reorder, "auto"),
-                SPS_EUNFIT, "reorder %s: over several processes rows stay in "
-                "their order", o->reorder);
+    alone = !strcmp(o->reorder, "none") || !strcmp(o->reorder, "auto");
+    SPS_REQUIRE(ctx, strcmp(o->reorder, "rcm") != 0, SPS_EUNFIT, "reorder rcm "
+                "is not supported with several processes; morton and metis "
+                "are");
+    SPS_REQUIRE(ctx, strcmp(o->reorder, "metis") != 0 ||
+                !spsi_comm_ordered(ctx), SPS_EUNFIT, "reorder metis: the parts "
+                "depend on the number of processes, which across_ranks "
+                "excludes");
+    *how = alone ? NULL : o->reorder;
     o->reorder = "none";
     o->wisdom = NULL;
 fail:
@@ -336,12 +345,13 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     int64_t *ghost = NULL, ghosts = 0, all;
     sps_operator *op = NULL;
     sps_ranks *r = NULL;
+    const char *how = NULL;
     sps_options o;
     sps_status st;
 
     SPS_TRY(check_rows(ctx, A));
     SPS_TRY(spsi_comm_rows(ctx, A->nrow, false, &all));
-    SPS_TRY(take_options(ctx, opt, &o));
+    SPS_TRY(take_options(ctx, opt, &o, &how));
     SPS_TRY(spsi_operator_new(ctx, &op));
     SPS_TRY(SPS_NEW(ctx, 1, &r));
     op->ranks = r;
@@ -356,6 +366,7 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     SPS_TRY(sum_halos(ctx, r));
     SPS_TRY(split(ctx, r));
     SPS_TRY(make_plans(ctx, r, width, &o));
+    if (how) SPS_TRY(spsi_ranks_reorder(op, how, &o));
     spsi_free(ctx, ghost);
     *op_p = op;
     return SPS_OK;
@@ -503,6 +514,7 @@ sps_status spsi_ranks_set_values(sps_operator *op, const void *val)
         SPS_TRY(sps_operator_set_values(r->own, r->diagonal->val, SPS_HOST));
     op->cache->norm = -1.0;
     op->version++;
+    SPS_TRY(spsi_ranks_reorder_values(op, val));
 fail:
     return st;
 }

@@ -236,7 +236,9 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
     int32_t *order = NULL;
     double gain;
 
-    if (!strcmp(o->reorder, "none") || op->n != op->ncol || op->n == 0 ||
+    /* metis divides rows among processes: here is one. */
+    if (!strcmp(o->reorder, "none") || !strcmp(o->reorder, "metis") ||
+        op->n != op->ncol || op->n == 0 ||
         (automatic && !worth_a_try(ctx, &op->f)))
         return SPS_OK;
     SPS_TRY(spsi_operator_fetch(op));
@@ -252,6 +254,7 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
         spsi_operator_reorder_drop(op);
     } else {
         SPS_TRY(make_inner(op, o, order));
+        if (morton) op->reordered->unknowns = (int)(op->n / o->coords->n);
         SPS_TRY(note_reordered(op, morton ? "Morton" : "RCM", &after, gain));
     }
 fail:
@@ -285,6 +288,7 @@ void spsi_operator_reorder_drop(sps_operator *op)
     sps_csr_destroy(op->ctx, &r->T);
     spsi_free(op->ctx, r->entry);
     spsi_free(op->ctx, r->val);
+    spsi_moves_destroy(op->ctx, &r->moves);
     spsi_free(op->ctx, r);
     op->reordered = NULL;
 }

@@ -10,12 +10,17 @@
 extern "C" {
 #endif
 
+struct sps_moves;
+
 typedef struct sps_reordering {
     sps_csr *A, *P, *T;       /* P A P', P, P' */
     int64_t *entry;           /* entry p of A is entry[p] of the original */
     sps_operator *inner;      /* operator of P A P' */
     sps_operator *forth, *back;   /* operators of P and of P' */
     void *val;                /* scratch for new values */
+    int unknowns;             /* nodes of so many rows stay whole, in the order
+                                 of the nodes; 0 if they may be divided */
+    struct sps_moves *moves;  /* of a distributed matrix, or NULL */
 } sps_reordering;
 
 /* Creates op->reordered if o->reorder requests it or auto predicts a gain; adds
@@ -24,6 +29,14 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o);
 /* Updates the values of the inner operator. */
 sps_status spsi_operator_reorder_values(sps_operator *op);
 void spsi_operator_reorder_drop(sps_operator *op);
+
+/* reorder_ranks.c: the same for the operator of a distributed matrix, whose
+ * rows move between processes (partition.h); `how` is "morton" or "metis".
+ * Each process keeps its number of rows.  Collective. */
+sps_status spsi_ranks_reorder(sps_operator *op, const char *how,
+                              const sps_options *o);
+sps_status spsi_ranks_reorder_values(sps_operator *op, const void *val);
+void spsi_moves_destroy(sps_context *ctx, struct sps_moves **moves_p);
 
 #ifdef __cplusplus
 }

@@ -120,6 +120,40 @@ shares_rows() {
         { fail "$name: -partition rows, another halo:"; cat "$tmp/out"; }
 }
 
+# Row i of the file is point 331 i mod 900 of a grid: rows move to other
+# processes, and X comes back.
+moves_rows() {
+    awk -v places="$tmp/places.mtx" 'BEGIN { m = 30; n = m * m
+        for (i = n - 1; i >= 0; i--) { c = i * 331 % n; at[i] = c; to[c] = i }
+        print "%%MatrixMarket matrix coordinate real general"
+        print n, n, 5 * n - 4 * m
+        print "%%MatrixMarket matrix array real general" >places
+        print n, 2 >places
+        for (i = 0; i < n; i++) {
+            c = at[i]; x = c % m; y = int(c / m)
+            print i + 1, i + 1, 4
+            if (x > 0) print i + 1, to[c - 1] + 1, -1
+            if (x < m - 1) print i + 1, to[c + 1] + 1, -1
+            if (y > 0) print i + 1, to[c - m] + 1, -1
+            if (y < m - 1) print i + 1, to[c + m] + 1, -1
+        }
+        for (i = 0; i < n; i++) print at[i] % m >places
+        for (i = 0; i < n; i++) print int(at[i] / m) >places
+    }' >"$tmp/mixed.mtx"
+    expect 0 3 -A "$tmp/mixed.mtx" $quick -solver block_cg -precond jacobi \
+        -rtol 1e-10 -o "$tmp/rows.mtx"
+    before=$(sed -n 's/  halo  *\([0-9]*\) rows.*/\1/p' "$tmp/out")
+    for how in morton metis; do
+        expect 0 3 -A "$tmp/mixed.mtx" $quick -solver block_cg -precond jacobi \
+            -rtol 1e-10 -coords "$tmp/places.mtx" -partition $how \
+            -o "$tmp/moved.mtx"
+        [ "$(sed -n 's/  halo  *\([0-9]*\) rows.*/\1/p' "$tmp/out")" -lt \
+          $((before / 2)) ] || { fail "$name: $how: halo"; cat "$tmp/out"; }
+        near "$tmp/rows.mtx" "$tmp/moved.mtx" || fail "$name: $how: other X"
+    done
+    expect 2 3 -A "$tmp/mixed.mtx" $quick -partition morton
+}
+
 # The eigenvalues of A, and of A x = lambda M x with M = A, which are 1.
 finds_pairs() {
     expect 0 3 -A "$p2" -eigs 3 -threads 1 -o "$tmp/x.mtx"
@@ -336,6 +370,7 @@ for name in openmpi mpich; do
     [ $ran -gt 1 ] || same_bits
     [ $ran -gt 1 ] || very_many
     [ $ran -gt 1 ] || shares_rows
+    [ $ran -gt 1 ] || ! grep -q 'SPS_HAVE_METIS' Makefile || moves_rows
     [ $ran -gt 1 ] || finds_pairs
     [ $ran -gt 1 ] || reads_blocks
     ends_as_one

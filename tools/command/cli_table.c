@@ -106,10 +106,13 @@ static const cli_option own[] = {
                 "of the rows, process 0 reports and writes), or none: each "
                 "process is a separate run"),
     ROW("partition", partition, CHOICE, .arg = "HOW", .standard = "nnz",
-        .choices = "nnz rows", .section = MACHINE,
+        .choices = "nnz rows morton metis", .section = MACHINE,
         .help = "how several processes divide the rows: nnz (about equal "
-                "numbers of rows and entries together), or rows (of rows); the "
-                "report tells what a product then exchanges"),
+                "numbers of rows and entries together), rows (of rows), morton "
+                "(along a space-filling curve through the coordinates of the "
+                "nodes, -coords), or metis (parts of the graph); the latter "
+                "two renumber the rows while A X = B is solved; the report "
+                "tells what a product then exchanges"),
     ROW("across_ranks", across_ranks, FLAG, .section = MACHINE,
         .help = "on the host: the same iterations and bits of X for any number "
                 "of processes, one included, with preconditioner none, jacobi "

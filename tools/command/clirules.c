@@ -210,6 +210,13 @@ static int convert_alone(cli_values *v, char *error, size_t size)
     return 0;
 }
 
+/* Returns whether processes get other rows than those of their part of the
+ * file. */
+static bool moves_rows(const cli_values *v)
+{
+    return same(v->partition, "morton") || same(v->partition, "metis");
+}
+
 int cli_rules(cli_values *v, char *error, size_t size)
 {
     const sps_options *o = &v->settings;
@@ -221,6 +228,16 @@ int cli_rules(cli_values *v, char *error, size_t size)
     if (same(o->reorder, "morton") && !v->file.coords)
         return cli_fail(error, size, "-reorder morton needs the coordinates of "
                                      "the nodes: add -coords FILE");
+    if (same(v->partition, "morton") && !v->file.coords)
+        return cli_fail(error, size, "-partition morton needs the coordinates "
+                                     "of the nodes: add -coords FILE");
+    if (moves_rows(v) && v->eigs)
+        return cli_fail(error, size, "-partition %s applies to A X = B only: "
+                                     "omit it", v->partition);
+    if (moves_rows(v) && !same(o->reorder, "none") && !same(o->reorder, "auto"))
+        return cli_fail(error, size, "-partition %s and -reorder %s both "
+                                     "number the rows: omit one of them",
+                        v->partition, o->reorder);
     if (v->file.rigid_body &&
         (v->file.nullspace_basis || !same(o->nullspace, "auto")))
         return cli_fail(error, size, "-rigid-body sets the null space: omit "

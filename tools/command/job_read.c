@@ -13,7 +13,7 @@ void job_read_options(job *j, sps_read_options *ro)
     ro->lenient = j->opt.read.lenient;
     ro->strict = j->opt.read.strict;
     ro->allow_nonfinite = j->opt.read.allow_nonfinite;
-    ro->partition = j->opt.partition;
+    ro->partition = strcmp(j->opt.partition, "rows") ? "nnz" : "rows";
     ro->max_bytes = j->opt.max_bytes;
     ro->progress = progress_reading;
     ro->progress_data = &j->progress;
@@ -180,6 +180,34 @@ static int guess(job *j)
     return 0;
 }
 
+/* Keeps the own nodes of the coordinates of all, which every process has
+ * read. */
+static int own_places(job *j, int64_t nodes, int d)
+{
+    const int64_t unknowns = j->system.n / nodes, own = j->many.own / unknowns;
+    double *x = NULL;
+    sps_block *mine = NULL;
+    sps_status st;
+
+    if (j->many.first % unknowns || j->many.own % unknowns)
+        return job_fail(j, EXIT_USAGE, "unfit", "%s: the nodes have %lld "
+                        "unknowns, and a process begins within a node",
+                        j->opt.file.coords, (long long)unknowns);
+    x = malloc((size_t)(nodes * d + 1) * sizeof *x);
+    if (!x)
+        return job_fail(j, EXIT_MEMORY, "out_of_memory", "no memory for the "
+                        "coordinates of %lld nodes", (long long)nodes);
+    st = sps_block_get(j->coords, 0, d, x, d, SPS_ROW_MAJOR, SPS_HOST);
+    if (st == SPS_OK) st = sps_block_create(j->ctx, own, d, &mine);
+    if (st == SPS_OK)
+        st = sps_block_set(mine, 0, d, x + j->many.first / unknowns * d, d,
+                           SPS_ROW_MAJOR, SPS_HOST);
+    free(x);
+    sps_block_destroy(&j->coords);
+    j->coords = mine;
+    return st == SPS_OK ? 0 : job_failed(j, st, true);
+}
+
 /* -coords: reads the coordinates of the nodes. */
 static int places(job *j)
 {
@@ -190,7 +218,10 @@ static int places(job *j)
     int d = 0;
 
     job_read_options(j, &ro);
-    st = sps_block_read(j->ctx, path, &ro, false, &j->coords);
+    st = sps_block_read(j->many.on ? j->many.reader : j->ctx, path, &ro, false,
+                        &j->coords);
+    if (st != SPS_OK && j->many.on)
+        return job_failed_in(j, j->many.reader, st, true);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(j->coords, &nodes, &d);
     if (d > 3)
@@ -200,7 +231,7 @@ static int places(job *j)
         return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes; the "
                         "number of unknowns, %lld, is not a multiple of it",
                         path, (long long)nodes, (long long)j->system.n);
-    return 0;
+    return j->many.on ? own_places(j, nodes, d) : 0;
 }
 
 /* -rigid-body: makes the null space basis from the coordinates of the nodes. */

@@ -138,7 +138,7 @@ static int refuse(job *j)
     const cli_values *v = &j->opt;
     const char *what = cli_given(v, "sigma") ? "-sigma"
                      : v->file.convert ? "-convert"
-                     : v->laplacian ? "-laplacian" : v->file.coords ? "-coords"
+                     : v->laplacian ? "-laplacian"
                      : v->file.rigid_body ? "-rigid-body" : reads_stdin(v);
 
     if (!what) return 0;
@@ -168,6 +168,8 @@ int processes_open(job *j)
     if (j->many.rank > 0)
         j->opt.json = j->opt.plot = j->opt.monitor = NULL;
     if (refuse(j)) return j->end.exit_code;
+    if (!strcmp(j->opt.partition, "morton")) j->opt.settings.reorder = "morton";
+    if (!strcmp(j->opt.partition, "metis")) j->opt.settings.reorder = "metis";
     j->many.place = j->opt.on.place == SPS_CUDA ? SPS_CUDA : SPS_HOST;
     /* Files are read by a context on the host. */
     j->opt.on.place = SPS_HOST;

@@ -35,7 +35,7 @@ _spsolve()
         COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
         return ;;
     -reorder)
-        COMPREPLY=($(compgen -W 'none rcm morton auto' -- "$cur"))
+        COMPREPLY=($(compgen -W 'none rcm morton metis auto' -- "$cur"))
         return ;;
     -precond)
         COMPREPLY=($(compgen -W 'auto none jacobi block_jacobi chebyshev ilu0 ic0 ilut dense factor fsai isai amg' -- "$cur"))
@@ -82,7 +82,7 @@ _spsolve()
         COMPREPLY=($(compgen -W 'auto none' -- "$cur"))
         return ;;
     -partition)
-        COMPREPLY=($(compgen -W 'nnz rows' -- "$cur"))
+        COMPREPLY=($(compgen -W 'nnz rows morton metis' -- "$cur"))
         return ;;
     -seed) COMPREPLY=(); return ;;
     -kernel)
