@@ -59,7 +59,7 @@ class _EigenSystem(System):
         self._mass = M
         self._mass_matrix: Optional[Matrix] = None
         if M is not None and is_sparse(M):
-            self._mass_matrix = Matrix(self._context, M, 0)
+            self._mass_matrix = Matrix(self._context, M, 0, "M")
             if self._mass_matrix.is_complex:
                 raise TypeError("M is complex; eigenpairs are found of real "
                                 "symmetric matrices")

@@ -187,13 +187,14 @@ def _equal(a: Any, b: Any) -> bool:
 class Matrix:
     """A csr of the library that uses the memory of Python arrays."""
 
-    def __init__(self, context: Context, A: Any, props: int) -> None:
+    def __init__(self, context: Context, A: Any, props: int,
+                 name: str = "A") -> None:
         self.arrays = a = arrays_of(A)
         self.is_complex = a.is_complex
         place = package_of(a.values).place
         if place not in (context.place, Place.HOST):
-            raise TypeError("A is in the memory of a GPU: device='cuda', or "
-                            "nothing, is expected")
+            raise TypeError(f"{name} is in the memory of a GPU: device='cuda', "
+                            "or nothing, is expected")
         self.handle = context.make(
             "sps_csr_wrap", context.handle, *a.shape, a.values.shape[0],
             address(a.indptr), address(a.indices), address(a.values),
@@ -201,8 +202,8 @@ class Matrix:
         context.borrow(self.handle, a)
         if a.widened:
             context.told.append(
-                f"A: its offsets of 32 bits were widened to 64 bits once, a "
-                f"copy of {a.widened} bytes")
+                f"{name}: its offsets of 32 bits were widened to 64 bits once, "
+                f"a copy of {a.widened} bytes")
         if a.is_complex:
             props |= Property.INTERLEAVED
         if props:

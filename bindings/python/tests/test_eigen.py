@@ -88,6 +88,13 @@ def test_a_null_space_is_left_out():
     assert result.nullspace == 1
 
 
+def test_notes_name_the_matrix_of_which_they_are(stiffness):
+    M = sp.identity(N, format="csr")
+    told = [note.split(":")[0] for note in eigsh(stiffness, 3, M).notes
+            if "widened" in note]
+    assert told == ["A", "M"]
+
+
 def test_eigenvalues_0_are_told_with_what_leaves_them_out():
     A = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(N, N)).tolil()
     A[0, 0] = A[N - 1, N - 1] = 1
