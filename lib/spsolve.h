@@ -751,7 +751,9 @@ typedef struct sps_options {
                                    contain for nodes of several rows: auto
                                    (rigid body modes if coords is given, else
                                    constants) or filtered (computed from the
-                                   matrix) */
+                                   matrix).  Also of ic0, ilu0, ilut and factor
+                                   over several processes: auto, or none for no
+                                   coarse space */
 } sps_options;
 /** Fills in the defaults; auto where a name may be auto.  For the macro see
  *  sps_context_options_default. */

@@ -97,12 +97,14 @@ static const spsi_option rows[] = {
         .readers = "chebyshev chebyshev_filter amg",
         .help = "degree of the Chebyshev polynomial (1 to 4 for the smoother "
                 "of amg); 0 chooses it"),
-    ROW(near_null, WORD, .default_value = "auto", .words = "auto filtered",
-        .group = PRECOND, .argument = "WHICH", .readers = "amg",
+    ROW(near_null, WORD, .default_value = "auto", .words = "auto filtered none",
+        .group = PRECOND, .argument = "WHICH",
+        .readers = "amg ic0 ilu0 ilut factor",
         .help = "what coarse spaces hold for nodes of several rows: rigid body "
                 "modes with coordinates, else constants (auto), or vectors "
-                "found in the matrix, for a set-up that is used often "
-                "(filtered)"),
+                "found in the matrix, for a set-up of amg that is used often "
+                "(filtered); none: factors of several processes have no "
+                "coarse space"),
     ROW(power, INTEGER, .default_value = "1", .low = 1, .high = 8,
         .aliases = "fsai_power", .group = PRECOND, .argument = "N",
         .readers = "fsai",

@@ -29,7 +29,7 @@ static int by_key(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* ------------------------------------------------------------ sizes of nodes */
+/* ---------------------------------------------------------- sizes of nodes */
 
 /* *same is set if `mine` has the same value on all processes. */
 static sps_status agree(sps_context *ctx, double mine, bool *same)
@@ -93,7 +93,7 @@ fail:
     return st;
 }
 
-/* ---------------------------------------------------------------------- keys */
+/* -------------------------------------------------------------------- keys */
 
 /* Replaces the box of own coordinates by that of all processes. */
 static sps_status join_boxes(sps_context *ctx, int d, sps_box *box)
@@ -144,7 +144,7 @@ fail:
     return st;
 }
 
-/* ---------------------------------------------------------------------- cuts */
+/* -------------------------------------------------------------------- cuts */
 
 /* Returns how many of the sorted own nodes are below (key, at). */
 static int64_t below(const node *nodes, int64_t count, uint64_t key, int64_t at)
@@ -255,7 +255,7 @@ fail:
     return st;
 }
 
-/* ----------------------------------------------------------------- new order */
+/* --------------------------------------------------------------- new order */
 
 /* Receives the nodes of this process and sorts them. */
 static sps_status take(sps_partition *p, const node *nodes)

@@ -19,7 +19,7 @@ typedef struct sps_moves {
     void *out, *in;           /* values that are sent and received */
 } sps_moves;
 
-/* ------------------------------------------------------------ numbers of rows */
+/* --------------------------------------------------------- numbers of rows */
 
 /* number[j] = global new row of column j of the operand: low ghosts, own rows,
  * high ghosts; `ghost` by the index of halo.h. */

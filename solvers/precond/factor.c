@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "operator/direct.h"
+#include "solvers/precond/schwarz.h"
 
 struct factor {
     sps_precond super;
@@ -106,7 +107,7 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_factor) = {
     .name = "factor", .needs = SPS_NEEDS_CSR, .symmetric = true,
-    .ranks = SPS_RANKS_OWN,
+    .ranks = SPS_RANKS_OWN, .over = spsi_schwarz_over,
     .size = sizeof(struct factor), .build = build, .update = update,
     .apply = apply, .destroy = destroy, .describe = describe,
 };

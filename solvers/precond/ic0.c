@@ -5,6 +5,7 @@
  * only L and D are used, so that M is exactly symmetric.  incomplete.c
  * describes the diagonal shift. */
 #include "solvers/precond/incomplete.h"
+#include "solvers/precond/schwarz.h"
 
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
@@ -28,7 +29,7 @@ fail:
 SPS_DEFINE(sps_precond_type, spsi_precond_ic0) = {
     .name = "ic0", .floats = true, .needs = SPS_NEEDS_CSR | SPS_NEEDS_SYMMETRIC,
     .symmetric = true, .size = sizeof(struct incomplete),
-    .ranks = SPS_RANKS_OWN,
+    .ranks = SPS_RANKS_OWN, .over = spsi_schwarz_over,
     .build = build, .update = spsi_incomplete_update,
     .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,
 };

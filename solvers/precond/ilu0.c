@@ -3,6 +3,7 @@
  * own pattern (Meijerink and van der Vorst 1977), shifted where a pivot
  * vanishes (incomplete.c). */
 #include "solvers/precond/incomplete.h"
+#include "solvers/precond/schwarz.h"
 
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
@@ -12,7 +13,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_ilu0) = {
     .name = "ilu0", .floats = true, .needs = SPS_NEEDS_CSR,
-    .ranks = SPS_RANKS_OWN,
+    .ranks = SPS_RANKS_OWN, .over = spsi_schwarz_over,
     .size = sizeof(struct incomplete),
     .build = build, .update = spsi_incomplete_update,
     .apply = spsi_incomplete_apply, .destroy = spsi_incomplete_destroy,

@@ -13,6 +13,7 @@
 #include "solvers/precond/incomplete.h"
 #include "solvers/precond/prepare.h"
 #include "operator/direct.h"
+#include "solvers/precond/schwarz.h"
 
 #include <math.h>
 
@@ -173,6 +174,6 @@ static void destroy(sps_precond *M)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_ilut) = {
     .name = "ilut", .needs = SPS_NEEDS_CSR, .size = sizeof(struct ilut),
-    .ranks = SPS_RANKS_OWN,
+    .ranks = SPS_RANKS_OWN, .over = spsi_schwarz_over,
     .build = build, .update = update, .apply = apply, .destroy = destroy,
 };

@@ -43,7 +43,7 @@ _spsolve()
     -block-size) COMPREPLY=(); return ;;
     -degree) COMPREPLY=(); return ;;
     -near-null)
-        COMPREPLY=($(compgen -W 'auto filtered' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto filtered none' -- "$cur"))
         return ;;
     -power) COMPREPLY=(); return ;;
     -droptol) COMPREPLY=(); return ;;
