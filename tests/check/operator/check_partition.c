@@ -22,6 +22,8 @@ typedef struct work {
     double *x;                /* n x K */
     double factor;            /* of new values, or 0 */
     bool singular, across;
+    int allowed;              /* allocations of rank 1 that succeed, once its
+                                 blocks are made */
     int nodes_less;           /* nodes missing in the coordinates of rank 1 */
     int64_t halo;
     int iterations;
@@ -155,6 +157,7 @@ static void solve(crew_member *m)
     o.coords = p.coords;
     o.nullspace = "none";
     if (w->singular) o.nullspace_basis = p.null;
+    if (m->host) fail_alloc_allow(m->host->data, w->allowed);
     if (!m->st) m->st = sps_operator_csr(m->ctx, p.A, K, &o, &p.op);
     if (!m->st && m->rank == 0)
         sps_operator_halo(p.op, &w->halo, NULL, NULL);
@@ -315,7 +318,38 @@ START_TEST(wrong_coordinates_are_refused_on_all_ranks)
 }
 END_TEST
 
+/* Rank 1 of three runs out of memory at its allocations in turn. */
+START_TEST(a_process_out_of_memory_ends_the_call_on_all)
+{
+    work w = { .precond = "jacobi", .how = "morton", .x = found };
+
+    const int step = fixture_env("SPS_TEST_LONG") ? 1 : 13;
+    fail_alloc f;
+
+    if (runner_place() == SPS_CUDA)
+        runner_leave_out("contexts on a GPU take too long");
+    make_grid(&w);
+    do {
+        memset(&f, 0, sizeof f);
+        f.allowed = -1;
+        member[1].host = fail_alloc_host(&f);
+        ck_assert_msg(crew_run(member, 3, solve, &w), "allocation %d: a "
+                      "deadlock", w.allowed);
+        for (int r = 0; r < 3; r++)
+            ck_assert_msg(member[r].st == (!f.fired ? SPS_OK : r == 1
+                          ? SPS_ENOMEM : SPS_EPEER), "allocation %d, rank %d: "
+                          "%d, %s", w.allowed, r, (int)member[r].st,
+                          member[r].error);
+        ck_assert_int_eq(f.live, 0);
+        w.allowed += step;
+    } while (f.fired);
+    ck_assert_int_gt(w.allowed, 100);
+    member[1].host = NULL;
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
     RUNNER_TEST(a_shuffled_grid_is_solved),
     RUNNER_TEST(new_values_follow),
     RUNNER_TEST(a_null_space_follows),

@@ -17,6 +17,7 @@ typedef struct work {
     const sps_csr *A;
     const char *solver, *precond, *near_null;
     double factor;            /* of new values, or 0 */
+    int allowed;              /* allocations of rank 1 that succeed */
     int iterations;
     double forth, back;       /* x'M y and y'M x */
 } work;
@@ -26,7 +27,7 @@ static crew_member member[CREW];
 static void solve(crew_member *m)
 {
     work *w = m->data;
-    crew_system c = { .A = w->A, .k = K };
+    crew_system c = { .A = w->A, .k = K, .allowed = w->allowed };
 
     sps_options_default(&c.opt);
     c.opt.solver = w->solver;
@@ -253,7 +254,38 @@ START_TEST(the_map_is_symmetric_and_follows_new_values)
 }
 END_TEST
 
+/* Rank 1 of three runs out of memory at its allocations in turn. */
+START_TEST(a_process_out_of_memory_ends_the_call_on_all)
+{
+    const sps_csr A = bar(3, 0);
+    work w = { .A = &A, .solver = "block_cg", .precond = "ic0",
+               .near_null = "auto" };
+    const int step = fixture_env("SPS_TEST_LONG") ? 1 : 7;
+    fail_alloc f;
+
+    if (runner_place() == SPS_CUDA)
+        runner_leave_out("contexts on a GPU take too long");
+    do {
+        memset(&f, 0, sizeof f);
+        f.allowed = -1;
+        member[1].host = fail_alloc_host(&f);
+        ck_assert_msg(crew_run(member, 3, solve, &w), "allocation %d: a "
+                      "deadlock", w.allowed);
+        for (int r = 0; r < 3; r++)
+            ck_assert_msg(member[r].st == (!f.fired ? SPS_OK : r == 1
+                          ? SPS_ENOMEM : SPS_EPEER), "allocation %d, rank %d: "
+                          "%d, %s", w.allowed, r, (int)member[r].st,
+                          member[r].error);
+        ck_assert_int_eq(f.live, 0);
+        w.allowed += step;
+    } while (f.fired);
+    ck_assert_int_gt(w.allowed, 100);
+    member[1].host = NULL;
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
     RUNNER_TEST(iterations_are_bounded),
     RUNNER_TEST(other_matrices_take_fewer_iterations),
     RUNNER_TEST(the_map_is_symmetric_and_follows_new_values),
