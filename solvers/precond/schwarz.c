@@ -215,9 +215,12 @@ static int64_t couple_all(const schwarz *w, const double *ghost, sps_csr *W)
     return q;
 }
 
+/* Makes W and W'; once they exist, their operators use them, and only values
+ * change. */
 static sps_status make_w(schwarz *w)
 {
     sps_context *ctx = w->super.ctx;
+    sps_csr *T = NULL;
     double *ghost = NULL;
     sps_status st;
 
@@ -228,9 +231,11 @@ static sps_status make_w(schwarz *w)
     if (w->W->nnz > 0)
         memset(w->W->val, 0, (size_t)w->W->nnz * sizeof(double));
     (void)couple_all(w, ghost, w->W);
-    sps_csr_destroy(ctx, &w->WT);
-    SPS_TRY(spsi_csr_transpose(ctx, w->W, &w->WT));
+    SPS_TRY(spsi_csr_transpose(ctx, w->W, w->WT ? &T : &w->WT));
+    if (T && T->nnz > 0)
+        memcpy(w->WT->val, T->val, (size_t)T->nnz * sizeof(double));
 fail:
+    sps_csr_destroy(ctx, &T);
     spsi_free(ctx, ghost);
     return st;
 }

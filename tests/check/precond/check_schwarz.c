@@ -241,8 +241,10 @@ START_TEST(the_map_is_symmetric_and_follows_new_values)
 {
     const sps_csr A = bar(5, 0);
     work w = { .A = &A, .precond = "ic0" };
+    fail_alloc f = { .allowed = -1 };
     double before;
 
+    member[1].host = fail_alloc_host(&f);    /* fills what it frees */
     ck_assert(run(&w, 5, apply));
     ck_assert_msg(fabs(w.forth - w.back) <= 1e-11 * fabs(w.forth),
                   "%.17g %.17g", w.forth, w.back);
@@ -251,6 +253,8 @@ START_TEST(the_map_is_symmetric_and_follows_new_values)
     ck_assert(run(&w, 5, apply));
     ck_assert_msg(fabs(before - 4 * w.forth) <= 1e-11 * fabs(before),
                   "%.17g, with 4 A %.17g", before, w.forth);
+    ck_assert_int_eq(f.live, 0);
+    member[1].host = NULL;
 }
 END_TEST
 
