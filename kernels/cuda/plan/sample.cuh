@@ -18,6 +18,7 @@ constexpr int sample_threads = 128;
 template <int most> struct sample_rows {
     static_assert(most <= 64);
     int64_t begin[most], end[most], at[most + 1];
+    int64_t longest;          /* entries of the longest row */
 
     /* Sets the rows: calls load(r, &begin, &end) for r = 0 .. rows - 1, which
      * sets the first entry of row r and the one after its last. */
@@ -30,7 +31,8 @@ template <int most> struct sample_rows {
         if (threadIdx.x < 32) sum(rows);
         __syncthreads();
     }
-    /* Computes `at`, in one warp: lane l has rows 2 l and 2 l + 1. */
+    /* Computes `at` and `longest`, in one warp: lane l has rows 2 l and
+     * 2 l + 1. */
     __device__ void sum(int rows)
     {
         const int r = 2 * (int)threadIdx.x;
@@ -38,7 +40,12 @@ template <int most> struct sample_rows {
         int64_t upto = own + (r + 1 < rows ? end[r + 1] - begin[r + 1] : 0);
 
         const int64_t both = upto;
+        int64_t longer = max(own, both - own);
 
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2)
+            longer = max(longer, __shfl_xor_sync(all_lanes, longer, d));
+        if (r == 0) longest = longer;
 #pragma unroll
         for (int d = 1; d < 32; d *= 2) {
             const int64_t below = __shfl_up_sync(all_lanes, upto, d);
@@ -50,9 +57,24 @@ template <int most> struct sample_rows {
         if (r == 0) at[0] = 0;
     }
     /* Calls look(r, p) for entry p of row r, for the first `entries` entries of
-     * the window. */
+     * the window: by groups of threads for rows of similar lengths that occupy
+     * the thread block, otherwise one entry after another, each with a search
+     * for its row. */
     template <class F>
     __device__ void each(int rows, int64_t entries, const F &look) const
+    {
+        const bool even = longest * rows <= 2 * at[rows] + 32 * rows;
+
+        if (!even || rows * 32 < (int)blockDim.x)
+            each_searched(rows, entries, look);
+        else if (at[rows] >= 20 * rows)
+            each_by<32>(rows, entries, look);
+        else
+            each_by<8>(rows, entries, look);
+    }
+    template <class F>
+    __device__ void each_searched(int rows, int64_t entries,
+                                  const F &look) const
     {
         for (int64_t e = threadIdx.x; e < entries; e += blockDim.x) {
             int r = 0, over = rows;   /* at[r] <= e < at[over] */
@@ -64,6 +86,17 @@ template <int most> struct sample_rows {
                 else over = middle;
             }
             look(r, begin[r] + e - at[r]);
+        }
+    }
+    template <int G, class F>
+    __device__ void each_by(int rows, int64_t entries, const F &look) const
+    {
+        const int lane = (int)threadIdx.x % G;
+
+        for (int r = (int)threadIdx.x / G; r < rows; r += (int)blockDim.x / G) {
+            const int64_t last = min(end[r], begin[r] + entries - at[r]);
+
+            for (int64_t p = begin[r] + lane; p < last; p += G) look(r, p);
         }
     }
 };
