@@ -55,25 +55,19 @@ int faults_of_size(const sps_csr *A)
     return faults;
 }
 
-/* Determines p->shape; *found: whether A and B have blocks. */
-sps_status find_shape(product *p, bool *found)
+/* Determines p->shape from the faults of the rows of A and of B; returns if
+ * both have blocks. */
+bool has_shape(product *p, const int faults[2])
 {
     constexpr int rows = (1 << block_kinds) - 1;
-    int faults[2];
+    const int a = faults[0] | faults_of_size(p->A);
+    const int b = faults[1] | faults_of_size(p->B);
 
-    SPS_TRY_RETURN(clear(p->ctx, 2, p->number));
-    SPS_TRY_RETURN(look_for_faults(*p, p->A, p->number));
-    SPS_TRY_RETURN(look_for_faults(*p, p->B, p->number + 1));
-    SPS_TRY_RETURN(read_numbers(*p, p->number, 2, faults));
-    faults[0] |= faults_of_size(p->A);
-    faults[1] |= faults_of_size(p->B);
-    p->shape.r = size_without(faults[0], false);
-    p->shape.k = size_without(faults[0] >> block_kinds | (faults[1] & rows),
-                              false);
-    p->shape.s = size_without(faults[1], true);
-    *found = p->shape.r && p->shape.k && p->shape.s &&
-             p->longest[1] <= block_row_most;
-    return SPS_OK;
+    p->shape.r = size_without(a, false);
+    p->shape.k = size_without(a >> block_kinds | (b & rows), false);
+    p->shape.s = size_without(b, true);
+    return p->shape.r && p->shape.k && p->shape.s &&
+           p->longest[1] <= block_row_most;
 }
 
 sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,

@@ -76,7 +76,7 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
                                          (size_t)sure * sizeof *p->rest,
                                          cudaMemcpyDeviceToDevice,
                                          p->stream()));
-    for (int t = 0; t < 3; t++) {
+    for (int t = 0; t < 3 && tried.count > 0; t++) {
         SPS_TRY_RETURN(clear(p->ctx, 1, left));
         SPS_TRY_RETURN(count_tier(*p, tried,
                                   try_bits[t == 0 && p->way == ALIKE ? 1 : t],

@@ -30,15 +30,47 @@ namespace {
 
 /* -------------------------------------------------------------------- ways */
 
-/* p->longest becomes the lengths of the longest rows of A and of B. */
-sps_status longest_rows(product *p)
+/* p->longest becomes the lengths of the longest rows of A and of B, and if
+ * `blocks`, faults[] their faults (csr_blocks.cuh): one wait for both. */
+sps_status look_at_rows(product *p, bool blocks, int *faults)
 {
-    SPS_TRY_RETURN(clear(p->ctx, 2, p->number));
+    int found[4];
+
+    SPS_TRY_RETURN(clear(p->ctx, 4, p->number));
     SPS_TRY_RETURN(run_kernel(p->ctx, 1024, 256, longest_row, p->A->rowptr,
                               p->A->nrow, p->number));
     SPS_TRY_RETURN(run_kernel(p->ctx, 1024, 256, longest_row, p->B->rowptr,
                               p->B->nrow, p->number + 1));
-    return read_numbers(*p, p->number, 2, p->longest);
+    if (blocks) {
+        SPS_TRY_RETURN(look_for_faults(*p, p->A, p->number + 2));
+        SPS_TRY_RETURN(look_for_faults(*p, p->B, p->number + 3));
+    }
+    SPS_TRY_RETURN(read_numbers(*p, p->number, 4, found));
+    memcpy(p->longest, found, sizeof p->longest);
+    memcpy(faults, found + 2, 2 * sizeof *faults);
+    return SPS_OK;
+}
+
+/* Returns whether rows of A may be short enough to be merged. */
+bool may_merge(const product *p)
+{
+    return p->A->nnz <= merge_heads * p->A->nrow;
+}
+
+/* Determines p->longest, whether rows can be merged, and if not, and `blocks`,
+ * whether A and B consist of blocks. */
+sps_status look_for_blocks(product *p, bool blocks, bool *merge, bool *found)
+{
+    int faults[2];
+    const bool known = blocks && !may_merge(p);
+
+    SPS_TRY_RETURN(look_at_rows(p, known, faults));
+    *merge = p->longest[0] <= merge_heads &&
+             (int64_t)p->longest[0] * p->longest[1] <= merge_products;
+    if (blocks && !*merge && !known)
+        SPS_TRY_RETURN(look_at_rows(p, true, faults));
+    *found = blocks && !*merge && has_shape(p, faults);
+    return SPS_OK;
 }
 
 /* same[i] becomes whether row i of A has the columns of row i - 1. */
@@ -76,18 +108,12 @@ sps_status count_alike(product *p, holder *h, bool *pays)
  * be chosen. */
 sps_status choose_way(product *p, holder *h, bool blocks)
 {
-    bool pays = false;
+    bool merge, pays;
 
     p->way = SINGLE;
-    SPS_TRY_RETURN(longest_rows(p));
-    if (p->longest[0] <= merge_heads &&
-        (int64_t)p->longest[0] * p->longest[1] <= merge_products) {
-        p->way = MERGED;
-        return SPS_OK;
-    }
-    if (blocks) SPS_TRY_RETURN(find_shape(p, &pays));
-    if (pays) {
-        p->way = BLOCKS;
+    SPS_TRY_RETURN(look_for_blocks(p, blocks, &merge, &pays));
+    if (merge || pays) {
+        p->way = merge ? MERGED : BLOCKS;
         return SPS_OK;
     }
     SPS_TRY_RETURN(count_alike(p, h, &pays));
