@@ -283,6 +283,29 @@ template <int R, int K, class V> struct blocks_row {
 
         return to.n > 0 && to.key[s] == c ? s * t.size : -1;
     }
+    /* place[j step], j < together, becomes the position of block column c[j] >=
+     * 0 in a row of C, or -1: searches in step, since each of them waits for
+     * shared memory. */
+    template <int together>
+    __device__ void positions(const int32_t (&c)[together], int step,
+                              int16_t *place) const
+    {
+        int low[together] = {};
+
+        for (int left = to.n - 1; left > 0;) {
+            const int half = (left + 1) / 2;
+
+#pragma unroll
+            for (int j = 0; j < together; j++)
+                if (to.key[low[j] + half] <= c[j]) low[j] += half;
+            left -= half;
+        }
+#pragma unroll
+        for (int j = 0; j < together; j++)
+            if (c[j] >= 0)
+                place[j * step] = (int16_t)(
+                    to.n > 0 && to.key[low[j]] == c[j] ? low[j] * t.size : -1);
+    }
     /* Looks up the positions of the first blocks of the block rows of B. */
     __device__ void look_up(const blocks_group<R, K, V> &g) const
     {
@@ -300,10 +323,7 @@ template <int R, int K, class V> struct blocks_row {
             for (int j = 0; j < together; j++)
                 c[j] = i + j * lanes_each < count
                            ? t.B.col[start + i + j * lanes_each] : -1;
-#pragma unroll
-            for (int j = 0; j < together; j++)
-                if (c[j] >= 0)
-                    place[i + j * lanes_each] = (int16_t)position(c[j]);
+            positions(c, lanes_each, place + i);
         }
     }
     /* Makes *s the step of block e of the group from column q on, and loads its
@@ -348,17 +368,17 @@ template <int R, int K, class V> struct blocks_row {
         if (at < 0) return false;
         const V *a = (const V *)__builtin_assume_aligned(to.a + s.e * pitch,
                                                          16);
-        V *sum = to.sum + at + q - block * t.size;
+        V *sum = to.sum + at + q - block * t.size, x[R];
 
+        /* The R chains proceed together, with no store between their loads. */
 #pragma unroll
-        for (int r = 0; r < R; r++) {
-            V x = *sum;
-
+        for (int r = 0; r < R; r++) x[r] = sum[r * to.n * t.size];
 #pragma unroll
-            for (int k = 0; k < K; k++) x = fma(a[r * K + k], s.b[k], x);
-            *sum = x;
-            sum += to.n * t.size;
-        }
+        for (int k = 0; k < K; k++)
+#pragma unroll
+            for (int r = 0; r < R; r++) x[r] = fma(a[r * K + k], s.b[k], x[r]);
+#pragma unroll
+        for (int r = 0; r < R; r++) sum[r * to.n * t.size] = x[r];
         return true;
     }
     /* Adds the products of the first `count` blocks of a group with B; returns
