@@ -15,22 +15,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SPS_RING_SLOTS = 4 };
+enum {
+    SPS_RING_SLOTS = 4,          /* least number of slots, unless there are
+                                    fewer panels */
+    SPS_RING_MOST = 256
+};
 
 typedef struct sps_ring {
-    int slots;                   /* slots in use, at most SPS_RING_SLOTS */
+    int slots;                   /* slots in use, at most SPS_RING_MOST */
     int64_t panels;
     bool backward;               /* direction of the current pass, or of the
                                     next one */
     int64_t held;                /* number of its first steps whose panels are
                                     in their slots */
-    int order[SPS_RING_SLOTS];   /* step t uses slot order[t % slots] */
+    int order[SPS_RING_MOST];   /* step t uses slot order[t % slots] */
 } sps_ring;
 
 static inline void spsi_ring_open(sps_ring *r, int64_t panels, int slots)
 {
     *r = (sps_ring){ .slots = slots, .panels = panels };
-    for (int i = 0; i < SPS_RING_SLOTS; i++) r->order[i] = i;
+    for (int i = 0; i < slots; i++) r->order[i] = i;
 }
 
 static inline int64_t spsi_ring_panel(const sps_ring *r, int64_t step)

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "operator/operator_ranks.h"
+#include "plan/sequence.h"
 
 static bool alike(const sps_block *X, const sps_block *Y)
 {
@@ -91,6 +92,43 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
     return plan->kernel->spmm(plan, &(sps_spmm_args){
         .alpha = alpha, .X = X, .beta = beta, .Y = Y, .epilogue = &used });
 
+fail:
+    return st;
+}
+
+/* Returns the plan whose kernel takes all products at once, or NULL. */
+static const sps_plan *sequence_of(const sps_operator *op,
+                                   const sps_spmm_args *args, int count)
+{
+    const sps_plan *plan = args->X->k == 1 ? op->vector : op->block;
+
+    if (op->ranks || !plan || !(plan->kernel->gives & SPS_SEQUENCES) ||
+        op->n == 0 || op->n != op->ncol)
+        return NULL;
+    for (int i = 0; i < count; i++)
+        if (!fusible(plan, args[i].alpha, args[i].X, args[i].Y,
+                     args[i].epilogue))
+            return NULL;
+    return plan;
+}
+
+sps_status spsi_operator_apply_sequence(const sps_operator *op,
+                                        const sps_spmm_args *args, int count)
+{
+    const sps_plan *plan = count > 1 ? sequence_of(op, args, count) : NULL;
+    sps_status st = SPS_OK;
+
+    if (!plan || args->X->k == 0) {
+        for (int i = 0; i < count; i++)
+            SPS_TRY(spsi_operator_apply_fused(op, false, args[i].alpha,
+                                              args[i].X, args[i].beta,
+                                              args[i].Y, args[i].epilogue,
+                                              NULL));
+        return SPS_OK;
+    }
+    for (int i = 0; i < count; i++)
+        SPS_TRY(spsi_operator_check(op, args[i].X, args[i].Y));
+    return ((const sps_sequence_plan *)plan)->sequence(plan, args, count);
 fail:
     return st;
 }

@@ -116,6 +116,11 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
                                      double alpha, const sps_block *X,
                                      double beta, sps_block *Y,
                                      const sps_epilogue *e, sps_block *room);
+/* Computes `count` products with their epilogues in order, each with the Y of
+ * the one before as its X, in two blocks by turns; beta is 0 or D is NULL.
+ * Kernels that can, read A less often (plan/sequence.h). */
+sps_status spsi_operator_apply_sequence(const sps_operator *op,
+                                        const sps_spmm_args *args, int count);
 /* Returns whether the kernel for blocks of k columns can fuse an epilogue.  A
  * product with one is still computed in several passes if the layouts of its
  * blocks differ or X has more columns than the plan. */

@@ -9,6 +9,8 @@
  *
  * Each degree costs one product with an epilogue: A, z and r are read and the
  * next z is written, 3 block passes, where the three-term recurrence needs 4.
+ * A matrix that is streamed to the GPU passes once for as many degrees as its
+ * band allows (spsi_operator_apply_sequence).
  * Leja ordering of the roots keeps intermediate results small (Fischer and
  * Reichel, Numer. Math. 54, 1988): their growth stays below d^2 / 4, and
  * rounding errors are amplified 40 times at most up to degree 100.
@@ -301,6 +303,8 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     const struct chebyshev *m = (const struct chebyshev *)M;
     sps_block *now = m->degree % 2 ? Z : m->other;
     sps_block *next = m->degree % 2 ? m->other : Z, *spare;
+    sps_epilogue end[MOST];
+    sps_spmm_args args[MOST];
     sps_status st = SPS_OK;
 
     spsi_block_narrow(m->other, R->k);
@@ -308,14 +312,15 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     for (int i = 1; i < m->degree; i++) {
         double f = 1 / m->root[i];
 
-        SPS_TRY(spsi_operator_apply_fused(
-            M->A, false, -f, now, 0.0, next,
-            &(sps_epilogue){ .D = m->inverse, .W = R, .gamma = f, .delta = 1 },
-            NULL));
+        end[i] = (sps_epilogue){ .D = m->inverse, .W = R, .gamma = f,
+                                 .delta = 1 };
+        args[i] = (sps_spmm_args){ .alpha = -f, .X = now, .Y = next,
+                                   .epilogue = &end[i] };
         spare = now;
         now = next;
         next = spare;
     }
+    SPS_TRY(spsi_operator_apply_sequence(M->A, args + 1, m->degree - 1));
 fail:
     return st;
 }

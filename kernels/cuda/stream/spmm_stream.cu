@@ -16,9 +16,13 @@
 #include "cuda/sparse/sparse.cuh"
 #include "cuda/stream/stream.cuh"
 
+#include <stddef.h>
 #include <stdio.h>
 
 namespace {
+
+static_assert(offsetof(sps_stream_plan, sequence) ==
+              offsetof(sps_sequence_plan, sequence));
 
 bool fits(const sps_problem *p, const char **why_not)
 {
@@ -51,10 +55,16 @@ double cost(const sps_problem *p)
     return 2e-5 + scattered(p) + (link > work ? link : work);
 }
 
+sps_status sequence(const sps_plan *super, const sps_spmm_args *args, int count)
+{
+    return spsi_stream_sequence((sps_stream_plan *)super, args, count);
+}
+
 sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_stream_plan *plan = (sps_stream_plan *)super;
 
+    plan->sequence = sequence;
     SPS_TRY_RETURN(spsi_stream_build(plan, p));
     snprintf(super->detail, sizeof super->detail,
              "%lld of %lld panels streamed, %.3g MB",
@@ -84,7 +94,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_stream) = {
     .name = "spmm.stream",
     .op = SPS_OP_SPMM,
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION | SPS_NAN_STAYS_IN_ROW |
-             SPS_SINGLE_BLOCKS | SPS_STREAMS,
+             SPS_SINGLE_BLOCKS | SPS_STREAMS | SPS_SEQUENCES,
     .fuses = true,
     .size = sizeof(sps_stream_plan),
     .fits = fits,

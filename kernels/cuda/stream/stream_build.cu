@@ -323,10 +323,36 @@ sps_status send_long_rows(sps_stream_plan *plan, const sps_packer *k)
                                 sizeof k->parts);
 }
 
+/* ------------------------------------------------------------------ order */
+
+/* Sets plan->after.  With long rows a pass computes one product: their sums are
+ * complete at its end only. */
+sps_status order(sps_stream_plan *plan)
+{
+    sps_context *ctx = plan->super.ctx;
+    const sps_csr_local *A = plan->super.A;
+    const int64_t n = plan->panels;
+    sps_wave_panel *panel;
+
+    if (plan->longs.rows > 0 || A->nrow != A->ncol || n == 0) return SPS_OK;
+    SPS_TRY_RETURN(SPS_NEW(ctx, 2 * n, &plan->after));
+    SPS_TRY_RETURN(SPS_NEW(ctx, n, &panel));
+    for (int64_t i = 0; i < n; i++) {
+        const sps_panel *p = &plan->panel[i].is;
+
+        panel[i] = {p->row, p->first_column, p->last_column};
+    }
+    spsi_wave_order(panel, n, false, plan->after);
+    spsi_wave_order(panel, n, true, plan->after + n);
+    spsi_free(ctx, panel);
+    return SPS_OK;
+}
+
 sps_status build(builder &b, const sps_csr_local *A, const sps_problem *p)
 {
     SPS_TRY_RETURN(p && p->source ? pack_source(b, p) : pack_csr(b, A));
     SPS_TRY_RETURN(send_long_rows(b.plan, &b.packer));
+    SPS_TRY_RETURN(order(b.plan));
     SPS_TRY_RETURN(spsi_stream_list_residents(b.plan));
     SPS_TRY_RETURN(spsi_stream_ring_open(b.plan));
     return spsi_stream_share_open(b.plan);
@@ -366,23 +392,33 @@ void release_panels(sps_stream_plan *plan)
 {
     spsi_stream_share_close(plan);
     release_chunks(plan);
-    spsi_plan_give(&plan->super, (void **)&plan->slots);
+    spsi_plan_give(&plan->super, (void **)&plan->slots.at);
     spsi_plan_give(&plan->super, (void **)&plan->longs.row);
     spsi_plan_give(&plan->super, (void **)&plan->longs.first);
     spsi_plan_give(&plan->super, &plan->longs.part);
     spsi_plan_give(&plan->super, &plan->views);
+    spsi_free(plan->super.ctx, plan->after);
+    plan->after = NULL;
     plan->longs.rows = 0;
 }
 
 } // namespace
 
+/* Four slots keep the link busy.  More serve passes of several products; they
+ * take a quarter of the memory of resident panels, and replace them in products
+ * one by one, since the panels in the slots at the end of a pass are used in
+ * the next one without a copy. */
 sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p)
 {
-    size_t ring;
+    size_t ring, more;
 
     plan->room = room_of(p->local, p->room);
     ring = SPS_RING_SLOTS * plan->room;
     plan->left = p->local->far && p->room > ring ? p->room - ring : 0;
+    more = at_most(plan->left / 4 / plan->room, SPS_RING_MOST -
+                                                SPS_RING_SLOTS);
+    plan->left -= more * plan->room;
+    plan->slots.all = ring + more * plan->room;
     return build_all(plan, p);
 }
 

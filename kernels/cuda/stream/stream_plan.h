@@ -20,15 +20,25 @@
  *        panels, and the calling thread too when all steps are queued
  *     m: rows of Y from these sums, read over the link.
  *
+ * A pass of several products (formats/wave.h) queues, when the copy of a panel
+ * has been waited for, all products that are possible with it; a slot is
+ * released after the last product of its panel.
+ *
  * A pass that begins with slots of unknown contents copies into them when m has
  * reached it, since products of the pass before may still read them:
  *
- *     m: record begun     c: wait begun */
+ *     m: record begun     c: wait begun
+ *
+ * The events `released` do not suffice there: those of a recording say nothing
+ * of its replays, and within a recording c takes part only behind an event of
+ * m. */
 #ifndef SPS_CUDA_STREAM_PLAN_H
 #define SPS_CUDA_STREAM_PLAN_H
 
 #include "formats/panels.h"
 #include "formats/ring.h"
+#include "formats/wave.h"
+#include "plan/sequence.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -103,13 +113,17 @@ typedef struct sps_stream_chunk {
 
 typedef struct sps_stream_plan {
     sps_plan super;
+    sps_status (*sequence)(const sps_plan *plan, const sps_spmm_args *args,
+                        int count);     /* the member of sps_sequence_plan */
     sps_stream_panel *panel;
     int64_t panels, resident, panels_room;
     sps_stream_chunk *chunk;
     int64_t chunks, chunks_room;
-    size_t room;                 /* largest size of a panel, and size of a
-                                    slot */
+    size_t room;                 /* largest size of a panel when it is cut */
     size_t left;                 /* device memory for further resident panels */
+    int64_t *after;              /* wave.h: for forward passes, and from
+                                    after[panels] on for backward ones; NULL if
+                                    a pass computes one product only */
     struct {
         int64_t rows, parts;
         int64_t *row, *first;    /* row l: parts first[l] .. first[l + 1] - 1;
@@ -119,11 +133,14 @@ typedef struct sps_stream_plan {
     void *views;                 /* descriptors of the resident panels, in
                                     device memory */
     sps_ring ring;
-    char *slots;                 /* the slots of the ring, in device memory,
-                                    `room` bytes each */
+    struct {
+        char *at;
+        size_t each, all;        /* bytes of one, which the largest streamed
+                                    panel has; bytes that they may take */
+    } slots;                     /* of the ring, in device memory */
     void *copies;                /* cudaStream_t; the next three members are
                                     cudaEvent_t */
-    void *copied[SPS_RING_SLOTS], *released[SPS_RING_SLOTS], *begun;
+    void *copied[SPS_RING_MOST], *released[SPS_RING_MOST], *begun;
     sps_stream_share share;
     int64_t shared;              /* number of panels that the host multiplies in
                                     the present pass */

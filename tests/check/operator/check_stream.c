@@ -197,8 +197,8 @@ static void allow_pinning(int64_t calls)
         pinning.real = ctx->backend;
         pinning.table = *ctx->backend;
         pinning.table.share = share_some;
-        ctx->backend = &pinning.table;
     }
+    ctx->backend = &pinning.table;
     pinning.allowed = calls;
 }
 

@@ -32,8 +32,9 @@ static sps_operator *alike(sps_csr **A_p, sps_operator **want_p)
     for (int64_t i = 0; i < streaming(op)->panels; i++)
         ck_assert_int_eq(streaming(op)->panel[i].is.rows, rows);
     *want_p = operator_with(near, *A_p, 2, "spmm.plain");
-    ck_assert_int_gt(streaming(op)->ring.panels, 2 * SPS_RING_SLOTS);
-    ck_assert_int_eq(streaming(op)->ring.slots, SPS_RING_SLOTS);
+    ck_assert_int_gt(streaming(op)->ring.panels,
+                     2 * streaming(op)->ring.slots);
+    ck_assert_int_ge(streaming(op)->ring.slots, SPS_RING_SLOTS);
     streaming(op)->test.share = -1;
     return op;
 }

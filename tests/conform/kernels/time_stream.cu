@@ -21,8 +21,8 @@
  * of 16 MB; the time of packing; for 1, 4 and 16 columns the median time of a
  * product and its copied bytes over that time, as a part of that rate, without
  * a share of the host and with one, which must have the same bits; the products
- * of 200 rows against sums made on the host; and block CG to 1e-6 with 4
- * columns. */
+ * of 200 rows against sums made on the host; seven products of a Chebyshev
+ * polynomial together and one by one; and block CG to 1e-6 with 4 columns. */
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -274,6 +274,55 @@ void time_products(const gen &g, sps_plan *plan, int64_t n, int k,
     sps_block_destroy(&Y);
 }
 
+/* -------------------------------------------------------------- polynomial */
+
+/* Seven products Z = Z + (R - A Z) / 10, as of Chebyshev of degree 8, in the
+ * passes that the slots allow and in one each, which must have the same
+ * bits. */
+void time_polynomial(sps_operator *op, int k)
+{
+    sps_stream_plan *plan = (sps_stream_plan *)op->block;
+    sps_block *R = block(op->n, k), *Z[2] = {block(op->n, k), block(op->n, k)};
+    const sps_epilogue end = {NULL, R, 0.1, 1.0};
+    int64_t *const after = plan->after;
+    std::vector<sps_spmm_args> args;
+    uint64_t bits[2];
+    double seconds[2];
+
+    for (int i = 0; i < 7; i++)
+        args.push_back({-0.1, Z[i % 2], 0.0, Z[(i + 1) % 2], NULL, &end});
+    plan->test.share = -1;
+    for (int alone = 0; alone < 2; alone++) {
+        std::vector<double> t;
+        int64_t sent = 0;
+
+        plan->after = alone ? NULL : after;
+        for (int r = 0; r < 4; r++) {
+            need(sps_block_random(Z[0], 5));
+            const double start = now();
+
+            sent = -ctx->memory.to_device;
+            need(plan->sequence(op->block, args.data(), 7));
+            t.push_back(now() - start);
+            sent += ctx->memory.to_device;
+        }
+        seconds[alone] = median({t.begin() + 1, t.end()});
+        bits[alone] = bits_of(Z[1]);
+        printf("7 products, k %d, %s: %.3f ms, %.3f GB copied, %.2f times "
+               "what is streamed\n", k, alone ? "one a pass" : "together",
+               1e3 * seconds[alone], 1e-9 * (double)sent,
+               (double)sent / (double)op->block->streamed);
+    }
+    printf("  together %.2f times as fast; %d slots\n",
+           seconds[1] / seconds[0], plan->ring.slots);
+    plan->after = after;
+    plan->test.share = 0;
+    checks++;
+    failures += bits[0] != bits[1];
+    sps_block_destroy(&R);
+    for (sps_block *&z : Z) sps_block_destroy(&z);
+}
+
 /* ------------------------------------------------------------------- solve */
 
 void solve(const sps_operator *op, int k)
@@ -339,6 +388,7 @@ int main(int argc, char **argv)
            plan->detail, now() - start, 1e-9 * link);
     for (int k : {1, 4, 16})
         if (k <= width) time_products(g, op->block, op->n, k, link);
+    for (int k : {1, 4}) time_polynomial(op, k);
     solve(op, 4);
     sps_operator_destroy(&op);
     sps_context_destroy(&ctx);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_stream_wave.c - several products with a streamed matrix in one pass:
+ * a Chebyshev polynomial of degree 8 has the bits of one whose matrix is on the
+ * GPU, and copies a band once. */
+#include "driver/precond.h"
+#include "tests/check/operator/stream_fixture.h"
+
+enum { K = 4 };
+
+/* A band of 61 diagonals; a product one by one copies 32 panels or more. */
+static sps_csr *narrow(void) { return band(runner_quick() ? 40000 : 120000); }
+
+/* The memory that leaves the panels of A ten slots, and half of A on the GPU:
+ * 22 of the 32 panels that A is cut into at least. */
+static size_t some_panels(const sps_csr *A)
+{
+    return (12 * (size_t)A->nnz + 8 * (size_t)A->nrow) * 18 / 32;
+}
+
+static sps_precond *chebyshev(sps_operator *op, int degree)
+{
+    sps_precond *M = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.precond = "chebyshev";
+    o.degree = degree;
+    OK(op->ctx, sps_precond_create(op, K, &o, &M));
+    return M;
+}
+
+/* Z = M R with random R, as row-major numbers; *sent becomes the bytes copied
+ * to the device by the application alone. */
+static double *applied(const sps_precond *M, int k, int64_t *sent)
+{
+    sps_context *c = M->ctx;
+    double *z = malloc((size_t)M->n * (size_t)k * sizeof *z);
+    sps_block *R = fixture_block(c, M->n, k, NULL, 0);
+    sps_block *Z = fixture_block(c, M->n, k, NULL, 0);
+
+    OK(c, sps_block_random(R, 3));
+    *sent = -c->memory.to_device;
+    OK(c, sps_precond_apply(M, R, Z));
+    *sent += c->memory.to_device;
+    OK(c, sps_block_get(Z, 0, k, z, k, SPS_ROW_MAJOR, SPS_HOST));
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    return z;
+}
+
+/* A polynomial of the streamed A, and the same one of A on the GPU. */
+typedef struct pair {
+    sps_csr *A;
+    sps_operator *far, *near;
+    sps_precond *streamed, *right;
+} pair;
+
+static void open_pair(pair *p, sps_csr *A, int degree)
+{
+    p->A = A;
+    p->near = operator_with(near, A, K, "spmm.plain");
+    limit_for(A, K, some_panels(A));
+    p->far = operator_with(ctx, A, K, "auto");
+    ck_assert_int_gt(streaming(p->far)->resident, 0);
+    p->right = chebyshev(p->near, degree);
+    p->streamed = chebyshev(p->far, degree);
+}
+
+static void close_pair(pair *p)
+{
+    sps_precond_destroy(&p->streamed);
+    sps_precond_destroy(&p->right);
+    sps_operator_destroy(&p->far);
+    sps_operator_destroy(&p->near);
+    zoo_free(&p->A);
+}
+
+/* Whether `passes` applications have the right bits; most: the largest number
+ * of bytes copied by one. */
+static bool applies(const pair *p, int k, int passes, int64_t most)
+{
+    int64_t sent;
+    double *want = applied(p->right, k, &sent);
+    bool right = true;
+
+    for (int i = 0; i < passes; i++) {
+        double *z = applied(p->streamed, k, &sent);
+
+        right = right && same(z, want, p->far->n * k);
+        ck_assert_int_le(sent, most);
+        free(z);
+    }
+    free(want);
+    return right;
+}
+
+START_TEST(a_polynomial_of_degree_8_copies_a_band_once)
+{
+    int64_t streamed;
+    pair p;
+
+    GPU_ONLY();
+    open_pair(&p, narrow(), 8);
+    streamed = (int64_t)p.far->block->streamed;
+    for (int k = 1; k <= K; k += 3)
+        ck_assert(applies(&p, k, 3, streamed + streamed / 100));
+    products_are(p.far, p.near, K, 2);
+    ck_assert(applies(&p, K, 2, streamed + streamed / 100));
+    ck_assert(fixture_noted(ctx, "7 products with the matrix by 1 pass"));
+    ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial)
+{
+    pair p;
+
+    GPU_ONLY();
+    open_pair(&p, narrow(), 4);
+    streaming(p.far)->test.share = -1;
+    streaming(p.far)->test.poison = true;
+    for (unsigned stage = 0; stage <= SPS_STREAM_RELEASE;
+         stage = stage ? 2 * stage : 1) {
+        streaming(p.far)->test.late = stage;
+        ck_assert(applies(&p, K, 2, INT64_MAX));
+    }
+    close_pair(&p);
+}
+END_TEST
+
+START_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right)
+{
+    sps_block *R, *Z;
+    pair p;
+
+    GPU_ONLY();
+    open_pair(&p, narrow(), 4);
+    R = fixture_block(ctx, p.far->n, K, NULL, 0);
+    Z = fixture_block(ctx, p.far->n, K, NULL, 0);
+    OK(ctx, sps_block_random(R, 3));
+    for (int64_t n = 1; n < 8; n += 5) { /* at least ten are
+                                                    copied */
+        streaming(p.far)->test.fail = n;
+        ck_assert_int_ne(sps_precond_apply(p.streamed, R, Z), SPS_OK);
+        ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), " bytes"));
+        ck_assert(applies(&p, K, 2, INT64_MAX));
+    }
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    close_pair(&p);
+}
+END_TEST
+
+/* A recording of a polynomial, replayed between others. */
+START_TEST(a_recorded_polynomial_and_others_share_the_slots)
+{
+    sps_block *R, *Z;
+    void *recording = NULL;
+    double *z, *want;
+    int64_t sent;
+    pair p;
+
+    GPU_ONLY();
+    open_pair(&p, narrow(), 4);
+    want = applied(p.right, K, &sent);
+    z = malloc((size_t)p.far->n * K * sizeof *z);
+    R = fixture_block(ctx, p.far->n, K, NULL, 0);
+    Z = fixture_block(ctx, p.far->n, K, NULL, 0);
+    OK(ctx, sps_block_random(R, 3));
+    ck_assert(applies(&p, K, 1, INT64_MAX));
+    OK(ctx, ctx->backend->record_begin(ctx));
+    OK(ctx, sps_precond_apply(p.streamed, R, Z));
+    OK(ctx, ctx->backend->record_end(ctx, &recording));
+    for (int i = 0; i < 3; i++) {
+        OK(ctx, ctx->backend->fill(Z, 0.0));
+        OK(ctx, ctx->backend->replay(ctx, recording));
+        ck_assert(applies(&p, K, 1, INT64_MAX));
+        OK(ctx, sps_block_get(Z, 0, K, z, K, SPS_ROW_MAJOR, SPS_HOST));
+        ck_assert(same(z, want, p.far->n * K));
+    }
+    ctx->backend->record_drop(ctx, recording);
+    sps_block_destroy(&R);
+    sps_block_destroy(&Z);
+    free(z);
+    free(want);
+    close_pair(&p);
+}
+END_TEST
+
+static const runner_test tests[] = {
+    RUNNER_TEST(a_polynomial_of_degree_8_copies_a_band_once),
+    RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial),
+    RUNNER_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right),
+    RUNNER_TEST(a_recorded_polynomial_and_others_share_the_slots),
+};
+RUNNER_MAIN_WITHIN("stream_wave", tests, open_contexts, close_contexts)
