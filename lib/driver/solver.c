@@ -10,6 +10,7 @@
 #include "operator/reorder.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* -------------------------------------------------------- order of unknowns */
 
@@ -195,7 +196,11 @@ void sps_solver_destroy(sps_solver **s_p)
     *s_p = NULL;
 }
 
-void spsi_solver_set_up(sps_solver *s, double began, sps_seconds *seconds)
+/* Completes the seconds of a solve that began at time `began`: what was neither
+ * iteration nor verification, for instance a preconditioner for new values, and
+ * of the first solve the creation of the solver, is set-up.  For results whose
+ * struct, as the caller was compiled, contains all of its seconds. */
+static void set_up_seconds(sps_solver *s, double began, sps_seconds *seconds)
 {
     seconds->setup = s->setup + fmax(0, spsi_now() - began - seconds->solve -
                                             seconds->verify);
@@ -257,7 +262,10 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
     if (st == SPS_OK)
         st = s->order.by ? linear_reordered(s, B, X, result)
                          : spsi_solver_wrapped(s, B, X, result);
-    if (st == SPS_OK && result) spsi_solver_set_up(s, began, &result->seconds);
+    if (st == SPS_OK && result &&
+        result->struct_size >= offsetof(sps_result, seconds) +
+                               sizeof result->seconds)
+        set_up_seconds(s, began, &result->seconds);
     return spsi_comm_end(s->ctx, st);
 }
 
@@ -323,6 +331,9 @@ sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
     if (st != SPS_OK) return st;
     st = check_pairs(s, X, result);
     if (st == SPS_OK) st = s->ops->eigen(s->of, X, lambda, result);
-    if (st == SPS_OK && result) spsi_solver_set_up(s, began, &result->seconds);
+    if (st == SPS_OK && result &&
+        result->struct_size >= offsetof(sps_eigen_result, seconds) +
+                               sizeof result->seconds)
+        set_up_seconds(s, began, &result->seconds);
     return spsi_comm_end(s->ctx, st);
 }

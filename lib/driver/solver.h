@@ -52,11 +52,6 @@ struct sps_solver {
                                           the result of the first solve */
 };
 
-/* Completes the seconds of a solve that began at time `began`: what was neither
- * iteration nor verification, for instance a preconditioner for new values, and
- * of the first solve the creation of the solver, is set-up. */
-void spsi_solver_set_up(sps_solver *s, double began, sps_seconds *seconds);
-
 /* Creates a handle for A without operations; the caller sets `ops` and `of`. */
 sps_status spsi_solver_new(sps_context *ctx, const sps_operator *A, int columns,
                            sps_solver **s_p);

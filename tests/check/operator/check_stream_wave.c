@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_stream_wave.c - several products with a streamed matrix in one pass:
- * a Chebyshev polynomial of degree 8 has the bits of one whose matrix is on the
- * GPU, and copies a band once. */
+ * a Chebyshev polynomial has the bits of one whose matrix is on the GPU, and
+ * copies a band once. */
 #include "driver/precond.h"
 #include "tests/check/operator/stream_fixture.h"
 
@@ -10,11 +10,12 @@ enum { K = 4 };
 /* A band of 61 diagonals; a product one by one copies 32 panels or more. */
 static sps_csr *narrow(void) { return band(runner_quick() ? 40000 : 120000); }
 
-/* The memory that leaves the panels of A ten slots, and half of A on the GPU:
- * 22 of the 32 panels that A is cut into at least. */
+/* The memory that keeps less than half of the panels of A on the GPU, of which
+ * there are 32 at least, and leaves the others fewer slots than there are of
+ * them, but more than three products with a band need. */
 static size_t some_panels(const sps_csr *A)
 {
-    return (12 * (size_t)A->nnz + 8 * (size_t)A->nrow) * 18 / 32;
+    return (12 * (size_t)A->nnz + 8 * (size_t)A->nrow) * 16 / 32;
 }
 
 static sps_precond *chebyshev(sps_operator *op, int degree)
@@ -62,6 +63,8 @@ static void open_pair(pair *p, sps_csr *A, int degree)
     limit_for(A, K, some_panels(A));
     p->far = operator_with(ctx, A, K, "auto");
     ck_assert_int_gt(streaming(p->far)->resident, 0);
+    ck_assert_int_lt(streaming(p->far)->ring.slots,
+                     streaming(p->far)->ring.panels);
     p->right = chebyshev(p->near, degree);
     p->streamed = chebyshev(p->far, degree);
 }
@@ -94,20 +97,38 @@ static bool applies(const pair *p, int k, int passes, int64_t most)
     return right;
 }
 
-START_TEST(a_polynomial_of_degree_8_copies_a_band_once)
+START_TEST(a_polynomial_of_degree_4_copies_a_band_once)
 {
     int64_t streamed;
     pair p;
 
     GPU_ONLY();
-    open_pair(&p, narrow(), 8);
+    open_pair(&p, narrow(), 4);
     streamed = (int64_t)p.far->block->streamed;
     for (int k = 1; k <= K; k += 3)
         ck_assert(applies(&p, k, 3, streamed + streamed / 100));
     products_are(p.far, p.near, K, 2);
     ck_assert(applies(&p, K, 2, streamed + streamed / 100));
-    ck_assert(fixture_noted(ctx, "7 products with the matrix by 1 pass"));
+    ck_assert(fixture_noted(ctx, "3 products with the matrix by 1 pass"));
     ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+    close_pair(&p);
+}
+END_TEST
+
+/* Columns all over the matrix: products pass one by one, and that is said. */
+START_TEST(a_matrix_without_a_band_passes_for_each_product)
+{
+    sps_csr *A;
+    pair p;
+
+    GPU_ONLY();
+    A = narrow();
+    for (int64_t i = 0; i < A->nrow; i += 1000)
+        A->col[A->rowptr[i]] = 0;
+    A->props = 0; /* it is not symmetric any more */
+    open_pair(&p, A, 3);
+    ck_assert(applies(&p, K, 2, INT64_MAX));
+    ck_assert(fixture_noted(ctx, "2 products with the matrix by 2 passes"));
     close_pair(&p);
 }
 END_TEST
@@ -129,6 +150,28 @@ START_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial)
 }
 END_TEST
 
+/* The wait for a copy, and that for the release of a slot. */
+START_TEST(a_wait_that_is_left_out_of_a_polynomial_is_noticed)
+{
+    static const unsigned omitted[] = { SPS_STREAM_COPIED,
+                                        SPS_STREAM_RELEASED };
+    static const unsigned late[] = { SPS_STREAM_COPY, SPS_STREAM_PRODUCT };
+    pair p;
+
+    GPU_ONLY();
+    if (runner_quick()) runner_leave_out("needs kernels and copies at once");
+    for (int i = 0; i < 2; i++) {
+        open_pair(&p, narrow(), 4);
+        streaming(p.far)->test.share = -1;
+        streaming(p.far)->test.late = late[i];
+        ck_assert(applies(&p, K, 2, INT64_MAX));
+        streaming(p.far)->test.omit = omitted[i];
+        ck_assert(!applies(&p, K, 2, INT64_MAX));
+        close_pair(&p);
+    }
+}
+END_TEST
+
 START_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right)
 {
     sps_block *R, *Z;
@@ -139,8 +182,7 @@ START_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right)
     R = fixture_block(ctx, p.far->n, K, NULL, 0);
     Z = fixture_block(ctx, p.far->n, K, NULL, 0);
     OK(ctx, sps_block_random(R, 3));
-    for (int64_t n = 1; n < 8; n += 5) { /* at least ten are
-                                                    copied */
+    for (int64_t n = 1; n < 8; n += 5) { /* at least ten are copied */
         streaming(p.far)->test.fail = n;
         ck_assert_int_ne(sps_precond_apply(p.streamed, R, Z), SPS_OK);
         ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), " bytes"));
@@ -189,8 +231,10 @@ START_TEST(a_recorded_polynomial_and_others_share_the_slots)
 END_TEST
 
 static const runner_test tests[] = {
-    RUNNER_TEST(a_polynomial_of_degree_8_copies_a_band_once),
+    RUNNER_TEST(a_polynomial_of_degree_4_copies_a_band_once),
+    RUNNER_TEST(a_matrix_without_a_band_passes_for_each_product),
     RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial),
+    RUNNER_TEST(a_wait_that_is_left_out_of_a_polynomial_is_noticed),
     RUNNER_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right),
     RUNNER_TEST(a_recorded_polynomial_and_others_share_the_slots),
 };
