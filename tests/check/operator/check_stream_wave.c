@@ -7,15 +7,19 @@
 
 enum { K = 4 };
 
-/* A band of 61 diagonals; a product one by one copies 32 panels or more. */
-static sps_csr *narrow(void) { return band(runner_quick() ? 40000 : 120000); }
+/* A band of 61 diagonals with values that need all of their bits: 9 bytes an
+ * entry, so that there are some 24 panels of a 32nd of the bound of 12. */
+static sps_csr *narrow(void)
+{
+    return band_of(runner_quick() ? 40000 : 120000, 30, (int64_t)1 << 20);
+}
 
-/* The memory that keeps less than half of the panels of A on the GPU, of which
- * there are 32 at least, and leaves the others fewer slots than there are of
- * them, but more than three products with a band need. */
+/* The memory that keeps some 12 panels of A on the GPU and gives the others 7
+ * or 8 slots: fewer than there are of them, and more than three products with a
+ * band need. */
 static size_t some_panels(const sps_csr *A)
 {
-    return (12 * (size_t)A->nnz + 8 * (size_t)A->nrow) * 16 / 32;
+    return (12 * (size_t)A->nnz + 8 * (size_t)A->nrow) * 18 / 32;
 }
 
 static sps_precond *chebyshev(sps_operator *op, int degree)
