@@ -28,7 +28,7 @@ typedef struct sps_ring {
                                     next one */
     int64_t held;                /* number of its first steps whose panels are
                                     in their slots */
-    int order[SPS_RING_MOST];   /* step t uses slot order[t % slots] */
+    int order[SPS_RING_MOST];    /* step t uses slot order[t % slots] */
 } sps_ring;
 
 static inline void spsi_ring_open(sps_ring *r, int64_t panels, int slots)

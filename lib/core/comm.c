@@ -14,6 +14,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/abi.h"
@@ -420,6 +421,33 @@ sps_status spsi_comm_first(sps_context *ctx, double *value)
 {
     if (spsi_comm_rank(ctx) != 0) *value = 0;
     return spsi_reduce(ctx, value, 1);
+}
+
+sps_status spsi_comm_largest(sps_context *ctx, double *value)
+{
+    const int size = spsi_comm_size(ctx);
+    double *all = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, size, &all));
+    SPS_TRY(spsi_comm_gather(ctx, *value, all));
+    for (int r = 0; r < size; r++) *value = fmax(*value, all[r]);
+fail:
+    spsi_free(ctx, all);
+    return st;
+}
+
+sps_status spsi_comm_same(sps_context *ctx, double mine, bool *same)
+{
+    double first = mine, differs;
+    sps_status st;
+
+    SPS_TRY(spsi_comm_first(ctx, &first));
+    differs = first != mine;
+    SPS_TRY(spsi_reduce(ctx, &differs, 1));
+    *same = differs == 0;
+fail:
+    return st;
 }
 
 /* ----------------------------------------------------------------- messages */

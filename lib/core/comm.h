@@ -55,6 +55,10 @@ sps_status spsi_comm_rows(sps_context *ctx, int64_t n, bool matrix,
 sps_status spsi_comm_gather(sps_context *ctx, double mine, double *all);
 /* Replaces *value by that of process 0. */
 sps_status spsi_comm_first(sps_context *ctx, double *value);
+/* Replaces *value by the largest one of all processes. */
+sps_status spsi_comm_largest(sps_context *ctx, double *value);
+/* *same becomes whether `mine` has the same value on all processes. */
+sps_status spsi_comm_same(sps_context *ctx, double mine, bool *same);
 
 /* Messages to and from other processes.  A message of `bytes` that one process
  * sends must be received by the other with the same size; two messages from one

@@ -118,6 +118,25 @@ int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
     return count;
 }
 
+sps_status spsi_halo_trade(sps_halo *h, const void *own, size_t each,
+                           void *ghost)
+{
+    const int64_t count = h->send_at[h->neighbours];
+    char *out = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_new(h->ctx, (size_t)count * each, (void **)&out));
+    for (int64_t i = 0; i < count; i++)
+        memcpy(out + (size_t)i * each,
+               (const char *)own + (size_t)h->send[i] * each, each);
+    SPS_TRY(spsi_comm_exchange(
+        h->ctx, h->out, spsi_halo_messages(h, h->send_at, out, each, h->out),
+        h->in, spsi_halo_messages(h, h->ghost_at, ghost, each, h->in)));
+fail:
+    spsi_free(h->ctx, out);
+    return st;
+}
+
 /* Sends to each neighbour the numbers of the ghosts that it owns, and receives
  * the numbers of the own rows that it needs. */
 static sps_status trade_rows(sps_halo *h)

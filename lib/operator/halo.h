@@ -61,6 +61,11 @@ int64_t spsi_halo_ghost(const sps_halo *h, int64_t row);
 int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
                        size_t each, sps_message *m);
 
+/* Receives what the owners of the ghosts have for them: `each` bytes for each
+ * own row, and for each ghost; host memory. */
+sps_status spsi_halo_trade(sps_halo *h, const void *own, size_t each,
+                           void *ghost);
+
 /* Allocates memory for exchanges of `width` columns, if the wire needs it. */
 sps_status spsi_halo_reserve(sps_halo *h, int width);
 /* Sets h->aside: whether exchanges of `packed` and `operand` pass during

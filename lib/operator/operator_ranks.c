@@ -263,9 +263,9 @@ fail:
     return st;
 }
 
-/* Takes the options.  *how = "morton" or "metis" where rows are to move between
- * processes, or NULL.  Wisdom is omitted: it is a file, which several processes
- * would write at once. */
+/* Copies the options, checked, to *o.  *how becomes "morton" or "metis" if rows
+ * are to move between processes, otherwise NULL.  o->wisdom becomes NULL: it
+ * names a file, which several processes would write at once. */
 static sps_status take_options(sps_context *ctx, const sps_options *opt,
                                sps_options *o, const char **how)
 {

@@ -31,20 +31,6 @@ static int by_key(const void *a, const void *b)
 
 /* ---------------------------------------------------------- sizes of nodes */
 
-/* *same is set if `mine` has the same value on all processes. */
-static sps_status agree(sps_context *ctx, double mine, bool *same)
-{
-    double first = mine, differs;
-    sps_status st;
-
-    SPS_TRY(spsi_comm_first(ctx, &first));
-    differs = first != mine;
-    SPS_TRY(spsi_reduce(ctx, &differs, 1));
-    *same = differs == 0;
-fail:
-    return st;
-}
-
 /* *rows = the rows of a node by the coordinates, by the option, or by the
  * pattern of the diagonal block, which is not kept. */
 static sps_status rows_of_node(const sps_operator *op, const sps_options *o,
@@ -76,7 +62,8 @@ static sps_status take_nodes(const sps_operator *op, const sps_options *o,
 
     SPS_TRY(rows_of_node(op, o, &u));
     fits = u > 0 && h->first % u == 0 && h->n % u == 0;
-    SPS_TRY(agree(op->ctx, fits ? u : -1 - spsi_comm_rank(op->ctx), &same));
+    SPS_TRY(spsi_comm_same(op->ctx, fits ? u : -1 - spsi_comm_rank(op->ctx),
+                           &same));
     same = same && fits;
     SPS_REQUIRE(op->ctx, same || !o->coords, SPS_ESHAPE, "coords has %lld "
                 "nodes for %lld rows from %lld on: each process gives those "
@@ -98,20 +85,16 @@ fail:
 /* Replaces the box of own coordinates by that of all processes. */
 static sps_status join_boxes(sps_context *ctx, int d, sps_box *box)
 {
-    const int size = spsi_comm_size(ctx);
-    double *all = NULL;
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(SPS_NEW(ctx, size, &all));
-    for (int a = 0; a < 2 * d; a++) {
-        double *mine = a < d ? &box->low[a] : &box->high[a - d];
+    for (int a = 0; a < d; a++) {
+        double low = -box->low[a];
 
-        SPS_TRY(spsi_comm_gather(ctx, *mine, all));
-        for (int r = 0; r < size; r++)
-            *mine = a < d ? fmin(*mine, all[r]) : fmax(*mine, all[r]);
+        SPS_TRY(spsi_comm_largest(ctx, &low));
+        SPS_TRY(spsi_comm_largest(ctx, &box->high[a]));
+        box->low[a] = -low;
     }
 fail:
-    spsi_free(ctx, all);
     return st;
 }
 
@@ -129,7 +112,7 @@ static sps_status morton_keys(const sps_operator *op, const sps_block *coords,
                 "needs the coordinates of the nodes: set coords, a block of "
                 "the same context");
     d = coords->k;
-    SPS_TRY(agree(ctx, d, &same));
+    SPS_TRY(spsi_comm_same(ctx, d, &same));
     SPS_REQUIRE(ctx, d <= 3 && same, SPS_ESHAPE, "coords has %d coordinates "
                 "for each node; at most 3 are possible, on all processes as "
                 "many", d);
@@ -215,19 +198,15 @@ fail:
 static sps_status highest_key(const sps_partition *p, const node *nodes,
                               int64_t *high)
 {
-    const int size = spsi_comm_size(p->ctx);
-    double *all = NULL, mine;
+    double most;
     int bits = 0;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(p->ctx, size, &all));
     while (p->nodes > 0 && bits < 62 && nodes[p->nodes - 1].key >> bits) bits++;
-    mine = bits;
-    SPS_TRY(spsi_comm_gather(p->ctx, mine, all));
-    for (int r = 0; r < size; r++) mine = fmax(mine, all[r]);
-    *high = mine < 62 ? INT64_C(1) << (int)mine : INT64_MAX;
+    most = bits;
+    SPS_TRY(spsi_comm_largest(p->ctx, &most));
+    *high = most < 62 ? INT64_C(1) << (int)most : INT64_MAX;
 fail:
-    spsi_free(p->ctx, all);
     return st;
 }
 

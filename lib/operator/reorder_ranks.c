@@ -21,27 +21,6 @@ typedef struct sps_moves {
 
 /* --------------------------------------------------------- numbers of rows */
 
-/* number[j] = global new row of column j of the operand: low ghosts, own rows,
- * high ghosts; `ghost` by the index of halo.h. */
-static sps_status number_ghosts(const sps_operator *op, const int64_t *own,
-                                int64_t *ghost)
-{
-    sps_halo *h = op->ranks->halo;
-    const int64_t count = h->send_at[h->neighbours];
-    int64_t *out = NULL;
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(op->ctx, count, &out));
-    for (int64_t i = 0; i < count; i++) out[i] = own[h->send[i]];
-    SPS_TRY(spsi_comm_exchange(
-        op->ctx, h->out,
-        spsi_halo_messages(h, h->send_at, out, sizeof *out, h->out), h->in,
-        spsi_halo_messages(h, h->ghost_at, ghost, sizeof *ghost, h->in)));
-fail:
-    spsi_free(op->ctx, out);
-    return st;
-}
-
 /* Makes the lists of rows from those of nodes. */
 static sps_status list_rows(const sps_operator *op, const sps_partition *p,
                             sps_moves *m)
@@ -115,7 +94,7 @@ static sps_status trade_columns(const sps_operator *op, const sps_moves *m,
 
     SPS_TRY(SPS_NEW(op->ctx, r->halo->ghosts, &ghost));
     SPS_TRY(SPS_NEW(op->ctx, A->nnz, &out));
-    SPS_TRY(number_ghosts(op, own, ghost));
+    SPS_TRY(spsi_halo_trade(r->halo, own, sizeof *own, ghost));
     for (int64_t i = 0; i < m->rows; i++)
         for (int64_t p = A->rowptr[m->row[i]]; p < A->rowptr[m->row[i] + 1];
              p++) {

@@ -71,25 +71,21 @@ static sps_status take_constants(const amg *m, amg_level *l, int b)
 static sps_status find_box(sps_context *ctx, int64_t n, const double *x, int d,
                            spsi_coarse_box *box)
 {
-    const int size = spsi_comm_size(ctx);
-    double *all = NULL;
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(SPS_NEW(ctx, size, &all));
     for (int a = 0; a < d; a++) box->low[a] = box->high[a] = x[a];
     for (int64_t e = 0; e < n; e++) {
         box->low[e % d] = fmin(box->low[e % d], x[e]);
         box->high[e % d] = fmax(box->high[e % d], x[e]);
     }
-    for (int a = 0; a < 2 * d && size > 1; a++) {
-        double *end = a < d ? &box->low[a] : &box->high[a - d];
+    for (int a = 0; a < d && spsi_comm_size(ctx) > 1; a++) {
+        double low = -box->low[a];
 
-        SPS_TRY(spsi_comm_gather(ctx, *end, all));
-        for (int r = 0; r < size; r++)
-            *end = a < d ? fmin(*end, all[r]) : fmax(*end, all[r]);
+        SPS_TRY(spsi_comm_largest(ctx, &low));
+        SPS_TRY(spsi_comm_largest(ctx, &box->high[a]));
+        box->low[a] = -low;
     }
 fail:
-    spsi_free(ctx, all);
     return st;
 }
 

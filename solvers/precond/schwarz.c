@@ -11,9 +11,10 @@
  *
  * and otherwise Q + N (I - A Q).  A Q R and Q A Z need W and W' only, whose
  * rows have entries for this process and its neighbours: two sums of q P k
- * numbers, or one, and no product with A.  In exact arithmetic the errors that are left
- * are A-orthogonal to V, so that iterations do not grow with the number of
- * processes when their shares stay equal. */
+ * numbers, or one, and no product with A.  For a symmetric A the errors that
+ * are left are A-orthogonal to V in exact arithmetic, so that iterations are
+ * bounded for shares of equal size (check_schwarz); for other A they may
+ * grow. */
 #include "solvers/precond/schwarz.h"
 
 #include <math.h>
@@ -22,6 +23,7 @@
 
 #include "core/comm.h"
 #include "core/options.h"
+#include "matrix/coarsening.h"
 #include "operator/operator_ranks.h"
 
 enum { LARGEST = 1000,        /* rows of the coarse matrix, on each process */
@@ -55,19 +57,16 @@ static sps_status rows_of_node(const schwarz *w, const sps_options *opt,
 {
     const sps_operator *A = w->super.A, *own;
     const sps_block *c = opt->coords;
-    double first, differs;
     int u = opt->block_size;
+    bool same;
     sps_status st;
 
     SPS_TRY(spsi_ranks_own(A, &own));
     if (u == 0) u = own->f.block;
     if (c && c->n > 0 && A->n % c->n == 0) u = (int)(A->n / c->n);
     if (u > MOST / 2 || A->n % u || A->ranks->halo->first % u) u = 1;
-    first = u;
-    SPS_TRY(spsi_comm_first(A->ctx, &first));
-    differs = first != u;
-    SPS_TRY(spsi_reduce(A->ctx, &differs, 1));
-    *unknowns = differs > 0 ? 1 : u;
+    SPS_TRY(spsi_comm_same(A->ctx, u, &same));
+    *unknowns = same ? u : 1;
 fail:
     return st;
 }
@@ -80,14 +79,11 @@ static void add_rotations(double *v, int64_t n, int q, const double *x, int d)
 
     for (int64_t i = 0; i < n; i++) middle[i % d] += x[i] * d / (double)n;
     for (int64_t i = 0; i < n; i++) {
-        const double *p = x + i / d * d;
-        int r = d;
+        double own[3];
 
-        for (int a = 0; a < d; a++)
-            for (int b = a + 1; b < d; b++, r++) {
-                if (i % d == a) v[i * q + r] = middle[b] - p[b];
-                if (i % d == b) v[i * q + r] = p[a] - middle[a];
-            }
+        for (int a = 0; a < d; a++) own[a] = x[i / d * d + a] - middle[a];
+        for (int r = d; r < q; r++)
+            v[i * q + r] = spsi_coarse_motion(own, d, r, (int)(i % d));
     }
 }
 
@@ -144,29 +140,8 @@ fail:
 
 /* ----------------------------------------------------------------- W = A V */
 
-/* Receives the rows of V that belong to ghosts. */
-static sps_status trade_vectors(const schwarz *w, double **ghost_p)
-{
-    sps_halo *h = w->super.A->ranks->halo;
-    const size_t each = (size_t)w->q * sizeof(double);
-    const int64_t count = h->send_at[h->neighbours];
-    double *out = NULL;
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(h->ctx, count * w->q, &out));
-    SPS_TRY(SPS_NEW(h->ctx, h->ghosts * w->q, ghost_p));
-    for (int64_t i = 0; i < count; i++)
-        memcpy(out + i * w->q, w->v + h->send[i] * w->q, each);
-    SPS_TRY(spsi_comm_exchange(
-        h->ctx, h->out, spsi_halo_messages(h, h->send_at, out, each, h->out),
-        h->in, spsi_halo_messages(h, h->ghost_at, *ghost_p, each, h->in)));
-fail:
-    spsi_free(h->ctx, out);
-    return st;
-}
-
-/* Returns the entries of row i of W; with `ghost`, the rows of V of the ghosts,
- * also writes them to W. */
+/* Returns the number of entries of row i of W.  With W, adds up their values
+ * from position `at` on; `ghost` has the rows of V of the ghosts. */
 static int64_t couple(const schwarz *w, int64_t i, const sps_csr *B,
                       int64_t row, const double *ghost, sps_csr *W, int64_t at)
 {
@@ -220,11 +195,13 @@ static int64_t couple_all(const schwarz *w, const double *ghost, sps_csr *W)
 static sps_status make_w(schwarz *w)
 {
     sps_context *ctx = w->super.ctx;
+    sps_halo *h = w->super.A->ranks->halo;
     sps_csr *T = NULL;
     double *ghost = NULL;
     sps_status st;
 
-    SPS_TRY(trade_vectors(w, &ghost));
+    SPS_TRY(SPS_NEW(ctx, h->ghosts * w->q, &ghost));
+    SPS_TRY(spsi_halo_trade(h, w->v, (size_t)w->q * sizeof *w->v, ghost));
     if (!w->W)
         SPS_TRY(sps_csr_create(ctx, w->super.n, w->rows,
                                couple_all(w, NULL, NULL), SPS_F64, &w->W));

@@ -222,6 +222,19 @@ static inline bool amg_same(const amg *a, const amg *b)
     return same;
 }
 
+/* A preconditioner for c is refused with this code and a text that has these
+ * words. */
+static inline void amg_refused(const amg_case *c, sps_status code,
+                               const char *words)
+{
+    sps_precond *M = NULL;
+
+    ck_assert_int_eq(sps_precond_create(c->op, c->k, &c->opt, &M), code);
+    ck_assert_msg(strstr(sps_context_error(c->ctx), words) != NULL, "%s",
+                  sps_context_error(c->ctx));
+    ck_assert_ptr_null(M);
+}
+
 /* Solves for random right-hand sides with M; result->column and others are
  * not kept. */
 static inline sps_result amg_solve(amg_case *c)

@@ -167,16 +167,6 @@ START_TEST(hierarchies_repeat)
 }
 END_TEST
 
-static void refused(const amg_case *c, sps_status code, const char *words)
-{
-    sps_precond *M = NULL;
-
-    ck_assert_int_eq(sps_precond_create(c->op, c->k, &c->opt, &M), code);
-    ck_assert_msg(strstr(sps_context_error(c->ctx), words) != NULL, "%s",
-                  sps_context_error(c->ctx));
-    ck_assert_ptr_null(M);
-}
-
 /* A negative diagonal entry; a circulant shift, I - P, singular and small, so
  * that the dense level is all; NaN. */
 START_TEST(what_does_not_fit_is_refused)
@@ -201,7 +191,7 @@ START_TEST(what_does_not_fit_is_refused)
         sps_options_default(&c.opt);
         c.opt.precond = "amg";
         OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
-        refused(&c, SPS_EUNFIT, words[t]);
+        amg_refused(&c, SPS_EUNFIT, words[t]);
         sps_operator_destroy(&c.op);
         sps_csr_destroy(c.ctx, &c.A);
         fixture_close(&c.ctx);

@@ -100,16 +100,6 @@ static int nothing(double alpha, const double *X, int64_t ldx, double beta,
     return 0;
 }
 
-static void refused(const amg_case *c, sps_status code, const char *words)
-{
-    sps_precond *M = NULL;
-
-    ck_assert_int_eq(sps_precond_create(c->op, c->k, &c->opt, &M), code);
-    ck_assert_msg(strstr(sps_context_error(c->ctx), words) != NULL, "%s",
-                  sps_context_error(c->ctx));
-    ck_assert_ptr_null(M);
-}
-
 START_TEST(what_does_not_fit_is_refused)
 {
     static const char *const words[] = {
@@ -133,7 +123,7 @@ START_TEST(what_does_not_fit_is_refused)
         c.A->props = SPS_SYMMETRIC;
         sps_operator_destroy(&c.op);
         OK(c.ctx, sps_operator_csr(c.ctx, c.A, 2, NULL, &c.op));
-        refused(&c, t == 3 ? SPS_EINVAL : SPS_EUNFIT, words[t]);
+        amg_refused(&c, t == 3 ? SPS_EINVAL : SPS_EUNFIT, words[t]);
         amg_close(&c);
     }
 }
@@ -148,7 +138,7 @@ START_TEST(a_callback_is_refused)
     c.opt.precond = "amg";
     OK(c.ctx, sps_operator_user(c.ctx, 50, callback_anywhere, &none, SPS_SPD,
                                 &c.op));
-    refused(&c, SPS_EUNFIT, "callback");
+    amg_refused(&c, SPS_EUNFIT, "callback");
     sps_operator_destroy(&c.op);
     fixture_close(&c.ctx);
 }

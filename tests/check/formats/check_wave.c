@@ -83,8 +83,10 @@ static bool multiply(play *p, int j, int64_t i)
     return right;
 }
 
-/* One pass of `products` products; returns whether all read what they should.
- * A slot is released after the last product. */
+/* Plays one pass of `products` products, in which a slot is released after the
+ * last product of its panel.  Returns whether each product found the panel it
+ * needs in its slot and the rows that it reads as the product before left
+ * them. */
 static bool pass(play *p, int products)
 {
     const sps_ring *r = &p->ring;

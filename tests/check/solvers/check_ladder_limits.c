@@ -74,9 +74,10 @@ static int steps_noted(void)
     return count;
 }
 
-/* Nothing reaches the tolerance: the steps take their time, and the limit is a
- * fifth of the time slept, which does not depend on the load of the machine.
- * The last step may come to its own end, rounding, as its time is over. */
+/* Nothing reaches the tolerance, and the monitor sleeps whenever it is called.
+ * The limit of the second solve is a fifth of the time that the first one slept,
+ * so it does not depend on the load of the machine.  The last step may end by
+ * rounding just before its time is over. */
 START_TEST(time_is_that_of_all_steps_together)
 {
     double whole = 0;
