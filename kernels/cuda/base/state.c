@@ -3,6 +3,8 @@
  * staging buffers. */
 #include "cuda/base/library_check.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,17 +84,45 @@ sps_status spsi_cuda_no_memory(sps_context *ctx, size_t bytes)
                      bytes, free_bytes, total);
 }
 
+/* The first sticky error of this process: what follows it, in whatever context,
+ * is its consequence, and the caller may see only the last failure. */
+static pthread_mutex_t fault_lock = PTHREAD_MUTEX_INITIALIZER;
+static char fault[160];
+
+static void keep_fault(const sps_context *ctx)
+{
+    pthread_mutex_lock(&fault_lock);
+    if (!fault[0])
+        (void)snprintf(fault, sizeof fault, "%s", sps_context_error(ctx));
+    pthread_mutex_unlock(&fault_lock);
+}
+
+static sps_status lost(sps_context *ctx)
+{
+    char first[sizeof fault];
+
+    pthread_mutex_lock(&fault_lock);
+    memcpy(first, fault, sizeof first);
+    pthread_mutex_unlock(&fault_lock);
+    return spsi_fail(ctx, SPS_EDEVICE, "the GPU failed earlier (%s) and is "
+                     "lost to this process; start a new process", first);
+}
+
 sps_status spsi_cuda_failed(sps_context *ctx, cudaError_t error,
                             const char *what, const char *file, int line)
 {
     const char *base = strrchr(file, '/');
+    sps_status st;
 
     if (error == cudaErrorMemoryAllocation) return spsi_cuda_no_memory(ctx, 0);
-    if (sticky(error)) ctx->dead = true;
-    else cudaGetLastError();
-    return spsi_fail(ctx, SPS_EDEVICE, "%s (%s, CUDA error %d) in %.60s, %s:%d",
-                     cudaGetErrorString(error), cudaGetErrorName(error),
-                     (int)error, what, base ? base + 1 : file, line);
+    if (!sticky(error)) cudaGetLastError();
+    st = spsi_fail(ctx, SPS_EDEVICE, "%s (%s, CUDA error %d) in %.60s, %s:%d",
+                   cudaGetErrorString(error), cudaGetErrorName(error),
+                   (int)error, what, base ? base + 1 : file, line);
+    if (!sticky(error)) return st;
+    ctx->dead = true;
+    keep_fault(ctx);
+    return st;
 }
 
 sps_status spsi_cublas_failed(sps_context *ctx, cublasStatus_t error,
@@ -123,10 +153,7 @@ sps_status spsi_cuda_enter(sps_context *ctx)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
 
-    if (ctx->dead)
-        return spsi_fail(ctx, SPS_EDEVICE,
-                         "the GPU failed earlier and is lost to this process; "
-                         "start a new process");
+    if (ctx->dead) return lost(ctx);
     if (s->pid != getpid())
         return spsi_fail(ctx, SPS_EDEVICE,
                          "a GPU context does not survive fork(): create the "
