@@ -82,6 +82,19 @@ static void close_pair(pair *p)
     zoo_free(&p->A);
 }
 
+/* What decides how many products one pass takes. */
+static const char *in_use(sps_operator *far)
+{
+    static char text[160];
+    const sps_stream_plan *s = streaming(far);
+
+    snprintf(text, sizeof text, "%d of %d panels are resident, %d slots, three "
+             "products use %d panels at once", (int)s->resident,
+             (int)s->panels, (int)s->ring.slots,
+             s->after ? (int)spsi_wave_held(s->after, s->panels, 3) : -1);
+    return text;
+}
+
 /* Whether `passes` applications have the right bits; most: the largest number
  * of bytes copied by one. */
 static bool applies(const pair *p, int k, int passes, int64_t most)
@@ -94,7 +107,8 @@ static bool applies(const pair *p, int k, int passes, int64_t most)
         double *z = applied(p->streamed, k, &sent);
 
         right = right && same(z, want, p->far->n * k);
-        ck_assert_int_le(sent, most);
+        ck_assert_msg(sent <= most, "%lld bytes are copied, %lld allowed; %s",
+                      (long long)sent, (long long)most, in_use(p->far));
         free(z);
     }
     free(want);
