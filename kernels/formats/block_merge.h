@@ -2,7 +2,8 @@
 /* block_merge.h - lists the block columns of a block row in ascending order, by
  * merging its b sorted rows.  Each row has a cursor; the smallest block column
  * is next, and every cursor inside that block advances past it.  Each entry is
- * read once, and no memory is needed except the cursors. */
+ * read once, and no memory is needed except the cursors.  Where all rows have
+ * the same columns only the first is merged. */
 #ifndef SPS_FORMAT_BLOCK_MERGE_H
 #define SPS_FORMAT_BLOCK_MERGE_H
 

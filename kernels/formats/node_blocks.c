@@ -105,15 +105,13 @@ static void write_row(const sps_csr_local *A, const sps_node_blocks *n,
                       int64_t i, size_t size)
 {
     const int b = n->b;
-    int64_t s = n->start[i / b];
+    int64_t s = n->start[i / b], first = 0; /* the columns of block s begin */
 
+    if (A->rowptr[i] < A->rowptr[i + 1]) first = (int64_t)n->column[s] * b;
     for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-        const int32_t j = A->col[p] / b;
-
-        while (n->column[s] < j) s++;
+        while (A->col[p] >= first + b) first = (int64_t)n->column[++s] * b;
         memcpy((char *)n->val +
-                   (size_t)((s * b + A->col[p] - (int64_t)j * b) * b + i % b) *
-                       size,
+                   (size_t)((s * b + A->col[p] - first) * b + i % b) * size,
                (const char *)A->val + (size_t)p * size, size);
     }
 }
