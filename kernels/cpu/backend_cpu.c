@@ -24,11 +24,12 @@ typedef struct state {
     int64_t doubles;
 } state;
 
-/* 10 GB/s for each core, up to 16.  Predicted times of kernels are compared
- * only with each other, so the order of magnitude suffices. */
+/* The bandwidth of the cores, up to 16.  Predicted times of kernels are
+ * compared only with each other, so the order of magnitude suffices. */
 static sps_machine machine_of(int threads)
 {
-    return (sps_machine){ .copy = 1e10 * (threads < 16 ? threads : 16) };
+    return (sps_machine){
+        .copy = spsi_core_fitted().copy * (threads < 16 ? threads : 16) };
 }
 
 static sps_status open_cpu(sps_context *ctx)

@@ -65,6 +65,7 @@ static sps_status open_place(sps_context *ctx, const sps_backend *backend)
     ctx->opt.place = backend->place;
     st = backend->open(ctx);
     if (st != SPS_OK) ctx->backend = NULL;
+    ctx->machine.core = spsi_core_fitted();
     return st;
 }
 

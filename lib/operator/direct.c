@@ -17,21 +17,6 @@
 #include "core/deadline.h"
 #include "core/module.h"
 
-/* Predictions in seconds, fitted to factorisations on one core with AVX-512, of
- * 2 000 to 90 000 unknowns and 10^5 to 3 10^10 operations.  For small fronts
- * the work for each row and entry of the factors dominates, for large ones the
- * arithmetic. */
-#define PER_FLOP 0.8e-10
-#define PER_ENTRY 4e-8
-#define PER_ROW 2e-6
-#define ANALYSED_ENTRY 5e-8
-#define ANALYSED_ROW 1.5e-6
-#define DISSECTED_ENTRY 3e-6  /* nested dissection, which is always tried
-                                 where operations are not limited */
-#define SOLVE_ENTRY 2e-9
-#define SOLVE_ROW 1e-6
-#define COLUMN_ENTRY 4e-10    /* an entry of the factors, for each column */
-#define COLUMN_ROW 1.2e-7
 #define PIECE 0.5             /* seconds of a solve between two tests whether
                                  sps_cancel was called */
 #define SAFE 2.0              /* factor by which a prediction may be wrong */
@@ -198,7 +183,9 @@ fail:
 
 static sps_status run_analysis(sps_direct *d, double most)
 {
-    const double dissected = most > 0 ? 0 : DISSECTED_ENTRY;
+    /* Nested dissection is always tried where operations are not limited. */
+    const double dissected =
+        most > 0 ? 0 : d->ctx->machine.core.library.dissected_entry;
     sps_factor_matrix C = { 0 };
     sps_status st;
     int code;
@@ -283,24 +270,34 @@ bool spsi_direct_possible(void)
 
 double spsi_direct_analysis_seconds(const sps_operator *A)
 {
-    return ANALYSED_ENTRY * (double)A->A->nnz + ANALYSED_ROW * (double)A->n;
+    const sps_core *c = &A->ctx->machine.core;
+
+    return c->library.analysed_entry * (double)A->A->nnz +
+           c->library.analysed_row * (double)A->n;
 }
 
-double spsi_direct_operations(double seconds)
+double spsi_direct_operations(const sps_context *ctx, double seconds)
 {
-    return seconds / PER_FLOP;
+    return seconds / ctx->machine.core.library.flop;
 }
 
 double spsi_direct_factor_seconds(const sps_direct *d)
 {
-    return PER_FLOP * d->facts.flops + PER_ENTRY * (double)d->facts.entries +
-           PER_ROW * (double)d->A->n;
+    const sps_core *c = &d->ctx->machine.core;
+
+    return c->library.flop * d->facts.flops +
+           c->library.entry * (double)d->facts.entries +
+           c->library.row * (double)d->A->n;
 }
 
 double spsi_direct_solve_seconds(const sps_direct *d, int k)
 {
-    return (SOLVE_ENTRY + COLUMN_ENTRY * k) * (double)d->facts.entries +
-           (SOLVE_ROW + COLUMN_ROW * k) * (double)d->A->n;
+    const sps_core *c = &d->ctx->machine.core;
+
+    return (c->library.solve_entry + c->library.column_entry * k) *
+           (double)d->facts.entries +
+           (c->library.solve_row + c->library.column_row * k) *
+           (double)d->A->n;
 }
 
 double spsi_direct_seconds(const sps_operator *A, double entries,
@@ -310,11 +307,13 @@ double spsi_direct_seconds(const sps_operator *A, double entries,
                       (A->cache->transpose.known &&
                        A->cache->transpose.symmetric) ? 1 : 2;
     const double n = (double)A->n;
+    const sps_core *c = &A->ctx->machine.core;
 
     if (!spsi_direct_possible()) return INFINITY;
-    return spsi_direct_analysis_seconds(A) + PER_ROW * n +
-           sides * (PER_ENTRY * entries + PER_FLOP * squares) +
-           2 * (SOLVE_ROW * n + SOLVE_ENTRY * sides * entries);
+    return spsi_direct_analysis_seconds(A) + c->library.row * n +
+           sides * (c->library.entry * entries + c->library.flop * squares) +
+           2 * (c->library.solve_row * n +
+                c->library.solve_entry * sides * entries);
 }
 
 /* ----------------------------------------------------- factors and solution */

@@ -31,7 +31,7 @@ typedef struct sps_direct {
 sps_status spsi_direct_analyse(const sps_operator *A, double most,
                                sps_direct **d_p);
 /* Returns the operations that take this time, on one core. */
-double spsi_direct_operations(double seconds);
+double spsi_direct_operations(const sps_context *ctx, double seconds);
 /* Stores the analysis in its operator, for the next caller of
  * spsi_direct_analyse. */
 void spsi_direct_keep(sps_direct *d);

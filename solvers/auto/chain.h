@@ -13,9 +13,6 @@
 /* A graph has hubs where the mean degree of a neighbour is more than this many
  * times that of a vertex (sps_chain_traits.spread). */
 #define SPS_CHAIN_HUBS 1.6
-/* Bytes per second that a host is assumed to move, whatever its number of
- * threads. */
-#define SPS_CHAIN_HOST_RATE 1e10
 
 typedef struct sps_step {
     const char *solver, *precond;

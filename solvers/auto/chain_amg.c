@@ -11,12 +11,8 @@
  * The alternative, block CG, needs J iterations with Jacobi (hardness.h) and
  * max(13.5, 1.15 J / d + 1) with the Chebyshev polynomial of degree d.
  *
- * Times on the host are those of one thread of a machine that copies memory at
- * 10 GB/s, fitted to the processor seconds of 20 systems with 16 columns.
- * Times on a GPU follow from bytes, and the set-up of multigrid from the number
- * of entries of A.  On an H200 it took 71 ms for 28.5 million entries (7-point
- * grid), 54 ms for 26.5 million (27-point grid), and 164 ms for 61.7 million
- * (node blocks without coordinates, matrix uploaded). */
+ * Times are those of core/rates.h: on a GPU they follow from bytes, and those
+ * of the set-up from the number of entries of A. */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -29,16 +25,6 @@
  * with which multigrid is used, for nodes of one unknown and of several. */
 #define KNOWN 0.9
 #define KNOWN_BLOCKS 0.65
-/* Nanoseconds of the set-up: per row, per entry, and a fixed part; on the host,
- * then on the GPU of machine.h, to be scaled by sps_machine.work. */
-#define ROW_NS 1000
-#define ENTRY_NS 150
-#define SETUP_NS 2e7
-#define ENTRY_NS_GPU 2
-#define ENTRY_NS_GPU_BLOCKS 3
-#define SETUP_NS_GPU 1e7
-#define MULTIPLY_NS 0.1      /* a multiply-add on the host, in addition to the
-                                time for its bytes */
 #define ITERATIONS 10        /* assumed iterations with multigrid */
 #define PRODUCTS 5.6         /* time of a cycle, in products with A */
 #define LAUNCHES 30          /* kernels of a cycle too small to hide their
@@ -68,7 +54,7 @@ static costs predict(const sps_chain *l)
     const double n = (double)l->A->n, nnz = (double)l->A->A->nnz;
     const double block = 8 * n * l->k / m->copy;
     const double A = (12 * nnz + 4 * n) / m->copy;
-    const double fma = MULTIPLY_NS * 10 / m->copy * nnz * l->k;
+    const double fma = m->core.multiply / m->copy * nnz * l->k;
     costs c;
 
     if (l->ctx->opt.place == SPS_CUDA) {
@@ -96,14 +82,16 @@ static double rival(const sps_chain *l, const costs *c, double condition)
 
 static double setup_seconds(const sps_chain *l)
 {
-    const double each = l->A->f.block > 1 ? ENTRY_NS_GPU_BLOCKS
-                                          : ENTRY_NS_GPU;
-    const double ns = SETUP_NS + ROW_NS * (double)l->A->n +
-                      ENTRY_NS * (double)l->A->A->nnz;
+    const sps_machine *m = &l->ctx->machine;
+    const sps_core *c = &m->core;
+    const double each = l->A->f.block > 1 ? m->hierarchy.block_entry
+                                          : m->hierarchy.entry;
+    const double ns = c->hierarchy.fixed + c->hierarchy.row * (double)l->A->n +
+                      c->hierarchy.entry * (double)l->A->A->nnz;
 
     if (l->ctx->opt.place == SPS_CUDA)
-        return 1e-9 * l->ctx->machine.work *
-               (SETUP_NS_GPU + each * (double)l->A->A->nnz);
+        return 1e-9 * m->work *
+               (m->hierarchy.fixed + each * (double)l->A->A->nnz);
     return 1e-9 * ns / sqrt(fmin(16, l->ctx->threads));
 }
 

@@ -15,8 +15,8 @@
  * then, after a minimum degree order that has counted the fill (ilut.c).  Their
  * time may be neither above that of iterations nor above that of the library.
  *
- * Both sides are counts times fixed rates, not measured times, so that the
- * choice repeats. */
+ * Both sides are counts times the rates of core/rates.h, not measured times, so
+ * that the choice repeats. */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -28,24 +28,12 @@
 #define FEW 25
 #define MANY 300
 #define NEARLY_ALL 0.9
-/* PASSES: reads and writes of a block in an iteration.  LEAST: least time of an
- * iteration in seconds. */
-#define PASSES 12
-#define LEAST 4e-5
+#define PASSES 12   /* reads and writes of a block in an iteration */
 /* Matrices for which complete factors by ilut are predicted: with more rows or
  * longer ones, the ordering alone takes as long as other methods.  Where the
  * factor module is available, rows of more than COMPLETE_BESIDE entries are
  * left to it, since column pivoting fills them beyond the prediction. */
 enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
-/* Dense factors take so many seconds for an entry and for the product of three
- * orders, half of these where A is symmetric with a positive diagonal; sparse
- * ones so many for a row, for an entry, and for the square of a row's length,
- * with which fill and operations grow. */
-#define DENSE_ENTRY 3e-9
-#define DENSE_CUBE 2.2e-11
-#define SPARSE_ROW 2e-7
-#define SPARSE_ENTRY 4e-8
-#define SPARSE_SQUARE 5e-9
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */
 #define AT_LEAST 5e-3
@@ -63,10 +51,12 @@ static bool fills_up(const sps_features *f, const sps_chain_traits *o)
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
 {
     const bool gpu = l->ctx->opt.place == SPS_CUDA;
-    const double rate = gpu ? l->ctx->machine.copy : SPS_CHAIN_HOST_RATE;
+    /* The host is assumed to move as much with any number of threads. */
+    const sps_machine *m = &l->ctx->machine;
+    const double rate = gpu ? m->copy : m->core.copy;
     const double numbers = PASSES * (double)l->A->n * l->k;
     const double bytes = 12.0 * (double)l->A->A->nnz + 8 * numbers;
-    const double each = fmax(LEAST, gpu ? l->ctx->machine.sync : 0) +
+    const double each = fmax(m->core.iteration, gpu ? m->sync : 0) +
                         bytes / rate;
     const double count = o->strong >= 1          ? FEW
                          : o->near < NEARLY_ALL ? MANY
@@ -97,11 +87,13 @@ double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
 bool spsi_chain_dense(const sps_chain *l)
 {
     const double n = (double)l->A->n, length = (double)l->A->A->nnz / n;
-    const double cube = l->symmetric ? DENSE_CUBE / 2 : DENSE_CUBE;
+    const sps_core *c = &l->ctx->machine.core;
+    const double cube = l->symmetric ? c->small.dense_cube / 2
+                                     : c->small.dense_cube;
 
     if (!allowed(l) || n < 1 || n > SPS_CHAIN_DENSE_ROWS) return false;
-    return n * (DENSE_ENTRY + cube * n) <=
-           SPARSE_ROW + (SPARSE_ENTRY + SPARSE_SQUARE * length) * length;
+    return n * (c->small.dense_entry + cube * n) <=
+           c->small.row + (c->small.entry + c->small.square * length) * length;
 }
 
 sps_status spsi_chain_weigh(sps_chain *l, double worth)
@@ -115,7 +107,8 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth)
                 "entries would take longer than iterations are expected to "
                 "take",
                 (long long)l->A->A->nnz);
-    SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(worth), &d));
+    SPS_TRY(spsi_direct_analyse(l->A, spsi_direct_operations(l->ctx, worth),
+                                &d));
     seconds = spsi_direct_factor_seconds(d) +
               2 * spsi_direct_solve_seconds(d, l->k);
     if (seconds > worth) l->factors.refused = worth;

@@ -100,12 +100,7 @@ enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, LONG_TRIAL = 6, QUICK = 30,
 /* Iterations with ilu0 whose time the factors in place of long chains may take:
  * of networks with large differences of conductance ilu0 takes 200. */
 enum { UNTIL = 100 };
-/* LEVEL: seconds that a GPU takes for each level of a triangular solve.
- * SHORT_ROW: least seconds that a host takes for each row of the factors of
- * add_short.  HEAD: number of rows that are examined first. */
-#define LEVEL 1.5e-6
-#define SHORT_ROW 1e-5
-#define HEAD ((int64_t)1 << 16)
+#define HEAD ((int64_t)1 << 16)   /* rows whose levels are counted first */
 /* Multiply-adds of the last ilut step if its rows have the largest length that
  * its fill allows. */
 #define WORK 1e11
@@ -189,14 +184,15 @@ static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
 static sps_status weigh_levels(const sps_chain *l, int64_t rows,
                                double *seconds)
 {
+    const sps_machine *m = &l->ctx->machine;
     sps_csr head = *l->A->A;
     sps_levels levels = { 0 };
     sps_status st;
 
     head.nrow = rows;
     SPS_TRY(spsi_levels_find(l->ctx, &head, false, &levels));
-    *seconds = 2 * QUICK * LEVEL * (double)levels.count;
-    if (*seconds <= SHORT_ROW * (double)rows) *seconds = 0;
+    *seconds = 2 * QUICK * m->level * (double)levels.count;
+    if (*seconds <= m->core.rows.least_row * (double)rows) *seconds = 0;
 fail:
     spsi_levels_clear(l->ctx, &levels);
     return st;
@@ -294,7 +290,7 @@ static int trial(const sps_chain *l)
     const double block = 8.0 * (double)l->A->n * l->k;
     const double A = 12.0 * (double)l->A->A->nnz;
     const double count = spsi_direct_analysis_seconds(l->A) *
-                         SPS_CHAIN_HOST_RATE / (60 * block + 8 * A);
+                         l->ctx->machine.core.copy / (60 * block + 8 * A);
 
     return count < 2 * TRIAL ? 0 : (int)fmin(count, LONG_TRIAL);
 }

@@ -27,7 +27,6 @@
 #define SPARSE 500
 #define SECONDS 60
 #define LARGEST 5000
-#define RATE 3e9        /* a dense factorisation takes n^3 / RATE seconds */
 #define ITERATIONS 200  /* largest number of iterations of the second search */
 
 /* Returns the distance from lambda_i at which a count may begin or end: twice
@@ -105,7 +104,8 @@ static sps_status below_by_factors(const sps_pencil *p, double t, int *count)
 
     SPS_TRY(spsi_pencil_combine(p, 1, t, &C));
     SPS_TRY(sps_operator_csr(p->ctx, C, 1, NULL, &op));
-    SPS_TRY(spsi_direct_analyse(op, spsi_direct_operations(SECONDS), &d));
+    SPS_TRY(spsi_direct_analyse(op, spsi_direct_operations(p->ctx, SECONDS),
+                                &d));
     SPS_REQUIRE(p->ctx, spsi_direct_factor_seconds(d) <= SECONDS, SPS_EUNFIT,
                 "verify-count: factors of %.2g operations would take longer "
                 "than %d s", d->facts.flops, SECONDS);
@@ -302,7 +302,8 @@ sps_status spsi_eigen_count(sps_eigen *e)
         /* All pairs were computed, so none was missed. */
         e->proof.missed = 0;
     else if (!done && small_enough(e) &&
-             in_time(e, (e->wanted.nearest ? 2 : 1) * n * n * n / RATE))
+             in_time(e, (e->wanted.nearest ? 2 : 1) * n * n * n /
+                        e->pencil.ctx->machine.core.dense_factor))
         SPS_TRY(by_inertia(&e->proof, true));
     else if (!done && left >= e->space.m) SPS_TRY(by_search(e));
     if (e->proof.missed > 0 && e->proof.verdict == SPS_STOP_CONVERGED)

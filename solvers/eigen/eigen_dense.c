@@ -16,9 +16,6 @@
 #define MOST 8000      /* largest number of rows for which auto uses LAPACK if
                           more than n / SHARE pairs are wanted */
 #define SHARE 5
-#define RATE 1e8       /* LAPACK is predicted to take n^3 / RATE seconds; it is
-                          not begun if the time limit is shorter, since it
-                          cannot be interrupted */
 
 struct dense {
     sps_small *A, *M;     /* the pencil; A is overwritten by its eigenvectors */
@@ -287,9 +284,11 @@ const sps_eigen_type *spsi_eigen_dense_type(const sps_pencil *p, int count,
 {
     bool small = p->n <= ROWS;
     bool many = (int64_t)SHARE * count > p->n && p->n <= MOST;
-    double n = (double)p->n, seconds = n * n * n / RATE;
+    double n = (double)p->n;
+    double seconds = n * n * n / p->ctx->machine.core.dense_eigen;
 
     if (spsi_comm_many(p->ctx) || (!small && !many)) return NULL;
+    /* LAPACK cannot be interrupted. */
     if (!small && max_seconds > 0 && seconds > max_seconds) return NULL;
     spsi_note(p->ctx, small ? "solver auto: LAPACK, since the matrix has only "
                               "%lld rows"

@@ -48,8 +48,8 @@ static sps_status by_factors(sps_transform *t, double least,
     sps_direct *d = NULL;
     sps_status st;
 
-    SPS_TRY(spsi_direct_analyse(t->shifted, spsi_direct_operations(SECONDS),
-                                &d));
+    SPS_TRY(spsi_direct_analyse(t->shifted,
+                                spsi_direct_operations(ctx, SECONDS), &d));
     SPS_REQUIRE(ctx, spsi_direct_factor_seconds(d) <= SECONDS, SPS_EUNFIT,
                 "factors of A - sigma M are predicted to take %.2g s; at most "
                 "%d s are allowed",

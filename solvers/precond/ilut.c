@@ -18,13 +18,6 @@
 #include <math.h>
 
 #define PIVOT 0.1
-/* Seconds of complete factors, for each row, entry of A, entry of L and
- * multiply-add, fitted to factorisations on one core; a multiply-add took 1.2
- * on a Xeon and 1.8 ns on an EPYC. */
-#define PER_ROW 8e-7
-#define PER_ENTRY 1e-7
-#define PER_FILL 1e-7
-#define PER_OPERATION 1.6e-9
 
 struct ilut {
     sps_precond super;
@@ -54,8 +47,9 @@ static sps_status weigh(const struct ilut *m, const struct prepared *p)
     const double n = (double)A->nrow, most = longest_row(&m->super, &m->opt, p);
     const double entries = fmin(p->fill.entries, n * most);
     const double operations = fmin(p->fill.operations, n * most * most);
-    const double seconds = PER_ROW * n + PER_ENTRY * (double)A->nnz +
-                           PER_FILL * entries + PER_OPERATION * operations;
+    const sps_core *c = &m->super.ctx->machine.core;
+    const double seconds = c->rows.row * n + c->rows.entry * (double)A->nnz +
+                           c->rows.fill * entries + c->rows.flop * operations;
     const double other = spsi_direct_seconds(m->super.A, p->fill.entries,
                                              p->fill.operations);
     const double worth = complete(m) ? fmin(m->worth, other) : m->worth;

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "cuda/base/machine.h"
+#include "operator/direct.h"
 #include "tests/support/rig.h"
 #include "tests/support/runner.h"
 
@@ -234,6 +235,44 @@ START_TEST(the_host_has_10_gb_s_for_each_core)
 }
 END_TEST
 
+/* Whatever the number of threads, so that choices repeat. */
+START_TEST(one_core_has_one_record)
+{
+    const sps_core fitted = spsi_core_fitted();
+
+    for (int threads = 1; threads <= 16; threads *= 4) {
+        sps_context *ctx = fixture_open_with(SPS_HOST, threads, true);
+
+        ck_assert_mem_eq(&ctx->machine.core, &fitted, sizeof fitted);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
+/* An analysis is predicted from rows and entries, and operations from seconds,
+ * by the record alone. */
+START_TEST(predictions_of_factors_follow_the_record)
+{
+    sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
+    sps_core *c = &ctx->machine.core;
+    rig r;
+
+    rig_open(&r, ctx, zoo_find("grid7"), 300, ZOO_INTEGER, SPS_F64);
+    c->library.analysed_row = 3;
+    c->library.analysed_entry = 0;
+    ck_assert_double_eq(spsi_direct_analysis_seconds(r.op),
+                        3.0 * (double)r.op->n);
+    c->library.analysed_row = 0;
+    c->library.analysed_entry = 2;
+    ck_assert_double_eq(spsi_direct_analysis_seconds(r.op),
+                        2.0 * (double)r.op->A->nnz);
+    c->library.flop = 0.5;
+    ck_assert_double_eq(spsi_direct_operations(ctx, 4), 8);
+    rig_close(&r);
+    fixture_close(&ctx);
+}
+END_TEST
+
 /* All of their predictions are times of bytes. */
 START_TEST(bids_of_the_host_follow_the_bandwidth)
 {
@@ -306,6 +345,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(more_of_a_property_is_not_slower),
     RUNNER_TEST(double_precision_is_slow_where_it_is),
     RUNNER_TEST(the_host_has_10_gb_s_for_each_core),
+    RUNNER_TEST(one_core_has_one_record),
+    RUNNER_TEST(predictions_of_factors_follow_the_record),
     RUNNER_TEST(bids_of_the_host_follow_the_bandwidth),
     RUNNER_TEST(slow_arithmetic_is_part_of_a_bid),
 };

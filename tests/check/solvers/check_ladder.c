@@ -5,6 +5,7 @@
  * check_ladder_values.c. */
 #include <math.h>
 
+#include "cuda/base/machine.h"
 #include "solvers/auto/chain.h"
 #include "tests/support/ladder_fixture.h"
 #include "operator/operator.h"
@@ -385,9 +386,11 @@ static int step_on_a_gpu(sps_csr *A, const char *precond)
     l.A = op;
     sps_options_default(&l.opt);
     ctx->opt.place = SPS_CUDA;
+    ctx->machine.level = spsi_machine_fitted().level;
     ck_assert_int_eq(spsi_chain_examine(&l, &o), SPS_OK);
     ck_assert_int_eq(spsi_chain_plan(&l, &o), SPS_OK);
     ctx->opt.place = place;
+    ctx->machine.level = 0;
     for (int i = l.count - 1; i >= 0; i--)
         if (!strcmp(l.step[i].precond, precond)) at = i;
     sps_operator_destroy(&op);
