@@ -12,10 +12,10 @@
 #define SPS_FUSED_NARROW 16  /* largest number of columns with several
                                 partial sums; wider blocks have one */
 #define SPS_FUSED_CACHED (INT64_C(1) << 18)   /* see `cached` below */
-#define SPS_FUSED_LARGE 65536   /* with more rows, refinement orthonormalises
-                                   P less often: its passes over the blocks
-                                   cost more than the iterations that they
-                                   save */
+#define SPS_FUSED_LARGE 65536   /* with more rows, P in single precision is
+                                   orthonormalised less often: the passes over
+                                   the blocks cost more than the iterations
+                                   that they save */
 
 /* Reasons to stop, as bits. */
 enum {

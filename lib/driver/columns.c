@@ -248,9 +248,9 @@ static void reorder_arrays(sps_linear *s, const int *from)
 }
 
 /* Delay of deflation.  With up to DELAYED block elements, queued iterations
- * (fused_cg.h) on a GPU are bound by latency.  An iteration of block CG on an
- * H200 spends about 30 us on launches and dependent reductions, whatever the
- * width; its 12 block passes need as long with 1.3 million elements (4.2 TB/s).
+ * (fused_cg.h) on a GPU are bound by latency.  Such an iteration spends about
+ * 30 us of an H200 on launches and dependent reductions, whatever the width;
+ * its 12 block passes need as long with 1.3 million elements (4.2 TB/s).
  * Deflating converged columns costs about 0.4 ms there: columns are moved, and
  * a step of the new width is recorded.  Converged columns are therefore kept
  * for DELAY more iterations, within which most solves end.  The memory traffic

@@ -486,9 +486,9 @@ static double distance(sps_fused_cg *w, const sps_fused_cg_task *t)
 
 /* After the step that stops the queue, the steps queued do nothing, but their
  * products run.  The convergence rate of the last steps predicts how many steps
- * remain; a fraction PART of these is queued, since residuals of CG do not
- * decrease evenly.  One more host synchronisation costs less than a product of
- * a large block. */
+ * remain; a fraction PART of these is queued, since residuals do not decrease
+ * evenly.  One more host synchronisation costs less than a product of a large
+ * block. */
 static void limit_by_rate(sps_fused_cg *w, const sps_fused_cg_task *t,
                           int *count)
 {

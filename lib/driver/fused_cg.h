@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fused_cg.h - iterations of conjugate gradients without host synchronisation:
- * solvers/block_cg.c, cg.c and refinement.c queue them in their `queue`.
+/* fused_cg.h - iterations of conjugate gradients without host synchronisation,
+ * which methods queue in their `queue`.
  *
  * Three passes, whose small results stay in the memory of the blocks:
  *

@@ -45,14 +45,14 @@ sps_status spsi_hardness_condition(const sps_operator *A,
                                    const sps_nullspace *null,
                                    double *condition);
 
-/* Predicts the iterations to 1e-8 that block CG with Jacobi needs for k
- * columns, within a factor of 2 on most of 40 systems.  The classical bound is
- * J = 9.5 sqrt(condition).  For a body of n rows in two or three dimensions,
- * whose k lowest eigenvectors the block resolves by itself, J = 6 (n / k)^(1/2)
- * or 6 (n / k)^(1/3).  If the condition is below 400, the Lanczos steps have
- * found the lower end of the spectrum or nearly so, and the bound is used,
- * reduced for small n / k.  Otherwise the end lies lower, and the first
- * estimate is used, limited by the two others. */
+/* Predicts the iterations to 1e-8 that block conjugate gradients with D^-1 need
+ * for k columns, within a factor of 2 on most of 40 systems.  The classical
+ * bound is J = 9.5 sqrt(condition).  For a body of n rows in two or three
+ * dimensions, whose k lowest eigenvectors the block resolves by itself,
+ * J = 6 (n / k)^(1/2) or 6 (n / k)^(1/3).  If the condition is below 400, the
+ * Lanczos steps have found the lower end of the spectrum or nearly so, and the
+ * bound is used, reduced for small n / k.  Otherwise the end lies lower, and the
+ * first estimate is used, limited by the two others. */
 double spsi_hardness_iterations(int64_t n, int k, double condition);
 
 #define SPS_HARDNESS_DEEP 400

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lanczos.c - Ritz values of D^-1 A from conjugate gradients preconditioned by
- * D: with CG's alpha = 1 / c and beta the Lanczos matrix is tridiagonal,
+ * D: with their alpha = 1 / c and beta the Lanczos matrix is tridiagonal,
  * t_ii = c_i + beta_(i-1) c_(i-1), t_i,i+1 = sqrt(beta_i) c_i. */
 #include "driver/lanczos.h"
 
@@ -11,10 +11,10 @@
 
 enum { STEPS = SPS_LANCZOS_STEPS, WIDTH = SPS_LANCZOS_WIDTH };
 
-/* Coefficients by step and column: curvature = p'Ap / r'z (the inverse of CG's
- * alpha) and beta.  The iterate X of CG is not needed.  A column ends at a
- * curvature of zero: its p is a null vector of A (CG would divide by zero, but
- * the Lanczos matrix can include it). */
+/* Coefficients by step and column: curvature = p'Ap / r'z (1 / alpha) and beta.
+ * The iterate X is not needed.  A column ends at a curvature of zero: its p is
+ * a null vector of A (alpha would be infinite, but the Lanczos matrix can
+ * include it). */
 typedef struct course {
     int k, steps[WIDTH];
     bool cut;
@@ -23,7 +23,7 @@ typedef struct course {
     double beta[STEPS][WIDTH];
 } course;
 
-/* Records step t of column j; returns CG's alpha, or 0 if there is none. */
+/* Records step t of column j; returns its alpha, or 0 if there is none. */
 static double record(course *l, int t, int j, double pq, double rz)
 {
     double c = pq > 0 ? pq / rz : 0, largest = 0;

@@ -25,9 +25,9 @@ static bool mixed(const sps_linear_type *type, const sps_options *opt)
     return type->mixed && !strcmp(opt->precision, "mixed");
 }
 
-/* Checks that A is symmetric, as CG requires: by the caller's declaration, or
- * by comparison with its transpose.  The real form of a complex matrix is
- * symmetric if the complex one is Hermitian. */
+/* Checks that A is symmetric, for methods that need it: by the caller's
+ * declaration, or by comparison with its transpose.  The real form of a complex
+ * matrix is symmetric if the complex one is Hermitian. */
 static sps_status check_symmetry(sps_linear *s)
 {
     sps_status st = SPS_OK;

@@ -29,8 +29,8 @@
  *   permute the columns of X and R were reordered: new position p holds what
  *           was at from[p]; count columns stay active (s->k is count then).
  *           NULL for methods whose directions do not belong to columns.
- *   flush   for methods that update X only now and then, such as GMRES: brings
- *           X up to date with resnorm.  The driver calls it before it reads X.
+ *   flush   for methods that update X only at the end of a cycle: brings X up
+ *           to date with resnorm.  The driver calls it before it reads X.
  *           A method with permute continues afterwards; for one without it
  *           start follows, and columns are deflated at these points only.
  *           step, and queue for the time after its last iteration, request

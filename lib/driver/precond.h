@@ -126,12 +126,13 @@ sps_status spsi_precond_named(const sps_operator *A, int width,
                               const char *name, const sps_options *opt,
                               int passes, sps_precond **M_p);
 
-#define SPS_PASSES_LINEAR 18   /* of block_cg; assumed by sps_precond_create */
+#define SPS_PASSES_LINEAR 18   /* of block conjugate gradients; assumed by
+                                  sps_precond_create */
 /* Builds opt->precond for A and blocks of up to `width` columns.  `conjugate`
  * means that M is for conjugate gradients with a symmetric A, for which auto
  * may choose a polynomial.  `passes` is how often the method reads or writes a
- * block for each application of M: auto and chebyshev weigh the cost of M
- * against that. */
+ * block for each application of M: against that a polynomial weighs the cost
+ * of M. */
 sps_status spsi_precond_create(const sps_operator *A, int width,
                                const sps_options *opt, bool conjugate,
                                int passes, sps_precond **M_p);

@@ -206,8 +206,9 @@ fail:
 /* -------------------------------------------------------------- why to stop */
 
 /* Returns whether the largest residual / threshold of the open columns has not
- * decreased by 1 % over a window of iterations.  CG may stagnate for long on
- * ill-conditioned systems, so the window is wide. */
+ * decreased by 1 % over a window of iterations.  Residuals of conjugate
+ * gradients may stagnate for long on ill-conditioned systems, so the window is
+ * wide. */
 static bool stalled(sps_linear *s, double *best, int *since)
 {
     double worst = 0, ratio;

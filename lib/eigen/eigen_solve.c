@@ -323,12 +323,10 @@ fail:
 
 /* ----------------------------------------------------------------- the loop */
 
-
-
 /* Returns how many iterations without a gain of one per cent are allowed: few
- * near rounding; many elsewhere, since LOBPCG without a good preconditioner may
- * stagnate for long; with shift and invert a better shift helps more than many
- * iterations. */
+ * near rounding; many elsewhere, since a method without a good preconditioner
+ * may stagnate for long; with shift and invert a better shift helps more than
+ * many iterations. */
 static int patience(const sps_eigen *e)
 {
     if (e->transform.inverted) return 100;

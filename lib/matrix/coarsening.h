@@ -2,7 +2,7 @@
 /* coarsening.h - the set-up of multigrid by aggregation in the memory where the
  * matrix is stored: each stage of a level is an operation of a backend.
  *
- * solvers/amg/ has the formulas of the stages and computes them on the host.
+ * The caller has the formulas of the stages, and computes them on the host.
  * The results of a backend have the same bits: sums are formed in the same
  * order, and each product and each sum is rounded (no fused multiply-add).
  * Constants and functions that both need are defined here.
@@ -144,7 +144,7 @@ typedef struct sps_coarse_cycle {
                            sps_block *U, bool *served);
 } sps_coarse_cycle;
 
-/* The stages in the order of their use; amg.h states what each computes. */
+/* The stages in the order of their use. */
 typedef struct sps_coarsening {
     /* Called before and after a sequence of stages and products, between which
      * temporary memory is kept for reuse. */
@@ -210,9 +210,8 @@ typedef struct sps_coarsening {
     /* most[0] is the largest scale, most[1] the largest inverse of a scale that
      * is not 0. */
     sps_status (*spread)(const sps_coarse *l, double most[2]);
-    /* Computes the inverse of a small level (solvers/amg/coarsest.c) as a csr
-     * of all entries; if *Z_p exists it gets new values.  If not *regular, they
-     * are meaningless. */
+    /* Computes the inverse of a small level as a csr of all entries; if *Z_p
+     * exists it gets new values.  If not *regular, they are meaningless. */
     sps_status (*invert)(sps_coarse *l, sps_csr **Z_p, bool *regular);
     /* Copies an array of the level to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);

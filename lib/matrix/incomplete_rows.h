@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* incomplete_rows.h - arguments and results of an incomplete factorisation with
  * a drop tolerance. */
-#ifndef SPS_ILUT_H
-#define SPS_ILUT_H
+#ifndef SPS_INCOMPLETE_ROWS_H
+#define SPS_INCOMPLETE_ROWS_H
 
 #include "matrix/csr.h"
 

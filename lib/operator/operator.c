@@ -20,9 +20,9 @@
 
 /* ------------------------------------------------------------------ plans */
 
-/* Returns the bytes of the smallest ring of spmm.stream, which its plan
+/* Returns the bytes of the smallest ring of a streamed matrix, which its plan
  * allocates whatever the room: four panels of 1 MB, or of a 32nd of a small
- * matrix (stream_build.cu). */
+ * matrix. */
 static size_t smallest_ring(const sps_csr_local *A)
 {
     const size_t least = (size_t)4 << 20;

@@ -30,10 +30,11 @@ typedef struct sps_operator_cache {
         int64_t version;      /* of the values that were compared */
     } transpose;              /* spsi_operator_symmetric */
     struct sps_direct *direct;/* analysis stored by spsi_direct_keep, or NULL */
-    double worth;             /* largest predicted seconds of factors that ilut
-                                 may build, set by solver auto while it makes
-                                 them; if positive, complete factors with a
-                                 zero pivot are refused; 0: no limit */
+    double worth;             /* largest predicted seconds of factors computed
+                                 row by row, set by who chooses among methods
+                                 while they are made; if positive, complete
+                                 factors with a zero pivot are refused; 0: no
+                                 limit */
 } sps_operator_cache;
 
 /* How the plans were chosen. */
@@ -203,9 +204,9 @@ sps_status spsi_operator_transposed_follow(const sps_operator *A,
  * caller's A. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
 /* Sets op->local.far: whether the arrays of A, once uploaded, would leave too
- * little device memory for the eight blocks of block CG (resident panels of a
- * streamed matrix leave twelve).  Operators made by the library are on the GPU,
- * or fail.  Only the shape of A is read. */
+ * little device memory for the eight blocks of block conjugate gradients
+ * (resident panels of a streamed matrix leave twelve).  Operators made by the
+ * library are on the GPU, or fail.  Only the shape of A is read. */
 sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A);
 /* Frees the arrays among these that the library owns. */
 void spsi_operator_drop_csr(sps_operator *op);

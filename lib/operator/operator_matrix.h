@@ -43,8 +43,8 @@ sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
  * v, both in the pattern of G (backend.h). */
 sps_status spsi_matrix_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
                             double *v, bool symmetric, int64_t *bad);
-/* Computes incomplete LU factors with a drop tolerance (ILUT).  The caller
- * provides r->inverse and r->column, and frees all results. */
+/* Computes incomplete LU factors with a drop tolerance.  The caller provides
+ * r->inverse and r->column, and frees all results. */
 sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
                             const sps_ilut_options *o, sps_ilut_result *r);
 

@@ -3,9 +3,9 @@
  *
  *   the matrix fits           rows become a csr of the library in host memory,
  *                             and the operator is one of that csr
- *   it exceeds the GPU        rows are packed a portion at a time by
- *                             spmm.stream; no csr exists.  To solvers and
- *                             preconditioners the operator is a callback
+ *   it exceeds the GPU        rows are packed a portion at a time by the plan
+ *                             of a streamed matrix; no csr exists.  To solvers
+ *                             and preconditioners the operator is a callback
  *
  * Host memory in the second case: the packed panels that do not stay on the
  * GPU, and two portions of 128 MB at 12 bytes an entry.  Every computed row is

@@ -145,8 +145,8 @@ typedef struct sps_sddmm_args {
 } sps_sddmm_args;
 
 typedef struct sps_kernel {
-    const char *name;          /* such as "spmm.plain"; used in reports,
-                                  wisdom and tests */
+    const char *name;          /* OPERATION.FORM; used in reports, wisdom and
+                                  tests */
     sps_opcode op;
     unsigned gives;
     /* For kernels without SPS_FULL_PRECISION: the unit roundoff of values and X

@@ -64,9 +64,17 @@ $layers"
 
 # The engine names no method, preconditioner or kernel, in sources and headers:
 # what is built in is found in the registry by the caller's names, or by flags
-# of its table.  Only rows of options name what reads them.  "auto" alone is the
-# value of several options, which three files list; "none" is another and a word
-# of sentences; the readers of files say what a dense matrix is.
+# of its table.  Only rows of options name what reads them.  In literals "auto"
+# alone is the value of several options, which three files list; "none" is
+# another and a word of sentences; the readers of files say what a dense matrix
+# is.
+#
+# In identifiers and comments (spsolve.h describes what the library offers):
+# auto, none, dense, factor and refinement are words of sentences.  An operation
+# of the backend keeps the mathematical name of what it computes, also where a
+# preconditioner has that name: csr_NAME, and matrix_NAME and sps_NAME_... of its
+# arguments; so do the fused passes of conjugate gradients, fused_cg.  Rotations
+# by Jacobi and the iteration of Chebyshev are formulas.
 named=$(sed -n 's#^SPS_\(SOLVERS\|PRECONDS\|EIGENSOLVERS\) += .*/\([a-z0-9_]*\)\.c$#\2#p' \
             solvers/solvers.am
         ls kernels/cpu kernels/cuda/*/ | sed -n \
@@ -97,6 +105,18 @@ engine_names=$(for name in $named; do
 done | sort -u)
 [ -z "$engine_names" ] || fail "the engine names what is built in:
 $engine_names"
+words=$(for name in $named; do
+    case $name in auto|none|dense|factor|refinement) ;; *) echo "$name" ;; esac
+done | sed 's/\[[.]\]/[._]/' | paste -sd '|')
+operations=$(sed -n 's/.*(\*csr_\([a-z0-9_]*\)).*/\1/p' lib/core/backend.h |
+    paste -sd '|')
+engine_words=$(sources lib | grep -vE '^lib/(core/options_table\.c|spsolve\.h)$' |
+    xargs awk -v words="(^|[^a-z0-9])($words|refinement[.]c)([^a-z0-9]|\$)" \
+        -v but="(csr|matrix|sps)_($operations)|fused_cg|jacobi rotation|chebyshev iteration" '
+        { text = tolower($0); gsub(but, "", text) }
+        text ~ words { print FILENAME ":" FNR ": " $0 }')
+[ -z "$engine_words" ] || fail "the engine names what is built in:
+$engine_words"
 
 # Predictions and choices name no device: its numbers stand in the record of the
 # context (lib/core/rates.h), which machine.h fills in.  Comments may say on
