@@ -802,13 +802,16 @@ typedef enum sps_option_type {
     SPS_OPTION_FILE = 2,      /**< a file name */
     SPS_OPTION_REAL = 3,
     SPS_OPTION_INTEGER = 4,
-    SPS_OPTION_BOOLEAN = 5    /**< true or false */
+    SPS_OPTION_BOOLEAN = 5,   /**< true or false */
+    SPS_OPTION_NATURAL = 6,   /**< a uint64_t */
+    SPS_OPTION_SIZE = 7       /**< a size_t: bytes */
 } sps_option_type;
 
 /** Description of an option.  The texts are static and never NULL. */
 typedef struct sps_option_info {
     size_t struct_size;       /**< sizeof(sps_option_info), set by the caller */
-    const char *name;         /**< as the member of sps_options */
+    const char *name;         /**< as the member of sps_options or, for an
+                                   option of a context, sps_context_options */
     const char *aliases;      /**< other accepted names, separated by blanks */
     sps_option_type type;
     double low, high;         /**< range of numbers, inclusive; infinite for
@@ -820,15 +823,18 @@ typedef struct sps_option_info {
     const char *unit;         /**< of numbers, such as "seconds" or "steps";
                                    or "" */
     const char *argument;     /**< placeholder of the value in a synopsis */
-    const char *group;        /**< a heading, such as "Method" or "Stopping" */
+    const char *group;        /**< a heading, such as "Method" or "Stopping";
+                                   "" for what the command sets otherwise */
     const char *readers;      /**< methods and preconditioners that use it,
                                    separated by blanks; "" for general
                                    options */
     const char *help;         /**< the effect, without a full stop */
+    size_t offset;            /**< of that member */
 } sps_option_info;
 
 /** Describes the option of that name or alias; info->struct_size must be set.
- *  ctx may be NULL.  sps_list(ctx, "option", i) returns all names.  EINVAL. */
+ *  ctx may be NULL.  sps_list(ctx, "option", i) returns all names, and
+ *  sps_list(ctx, "context_option", i) those of a context.  EINVAL. */
 sps_status sps_option_information(sps_context *ctx, const char *name,
                                   sps_option_info *info);
 
@@ -1099,8 +1105,9 @@ sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
                             sps_eigen_result *result);
 
 /** Returns name i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
- *  "kernel.cuda", "option"), or NULL past the last.  ctx may be NULL:
- *  "kernel.cuda" then gives the names that a context on a GPU would have. */
+ *  "kernel.cuda", "option", "context_option"), or NULL past the last.  ctx may
+ *  be NULL: "kernel.cuda" then gives the names that a context on a GPU would
+ *  have. */
 const char *sps_list(const sps_context *ctx, const char *kind, int i);
 
 #ifdef __cplusplus

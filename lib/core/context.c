@@ -12,35 +12,12 @@
 #include "core/module.h"
 #include "core/team.h"
 
-void sps_context_options_init(sps_context_options *options, size_t size)
-{
-    const sps_context_options defaults = {
-        .struct_size = sizeof defaults,
-        .place = SPS_AUTO,
-        .device = -1,
-        .seed = 1,
-        .reproducible = true,
-    };
-
-    spsi_abi_defaults(&defaults, options, size);
-}
-
 static sps_status check_options(sps_context *ctx)
 {
     const sps_context_options *o = &ctx->opt;
-    sps_status st = SPS_OK;
+    sps_status st;
 
-    SPS_REQUIRE(ctx, o->place == SPS_AUTO || o->place == SPS_HOST ||
-                o->place == SPS_CUDA, SPS_EINVAL,
-                "place %d is none of SPS_AUTO, SPS_HOST, SPS_CUDA",
-                (int)o->place);
-    SPS_REQUIRE(ctx, o->device >= -1, SPS_EINVAL,
-                "device %d: ordinals of GPUs begin with 0, and -1 leaves the "
-                "choice to the library", o->device);
-    SPS_REQUIRE(ctx, o->threads >= 0 && o->threads <= SPS_TEAM_MOST,
-                SPS_EINVAL,
-                "%d threads: use 1 to %d, or 0 for all cores", o->threads,
-                SPS_TEAM_MOST);
+    SPS_TRY(spsi_context_options_check(ctx, o));
     SPS_REQUIRE(ctx, !ctx->host.alloc == !ctx->host.free, SPS_EINVAL,
                 "a host allocator needs both alloc and free");
     SPS_REQUIRE(ctx, !ctx->gpu.alloc == !ctx->gpu.free, SPS_EINVAL,
@@ -48,8 +25,6 @@ static sps_status check_options(sps_context *ctx)
     SPS_REQUIRE(ctx, !o->across_ranks || o->place == SPS_HOST, SPS_EUNFIT,
                 "across_ranks: sums that do not depend on the number of "
                 "processes are supported on the host only (SPS_HOST)");
-    SPS_REQUIRE(ctx, o->comm_seconds >= 0, SPS_EINVAL, "comm_seconds %g: it "
-                "must not be negative", o->comm_seconds);
     SPS_REQUIRE(ctx, o->comm_seconds == 0, SPS_EUNFIT, "comm_seconds %g: "
                 "waiting is done by the caller's functions (sps_comm_user), "
                 "which the library cannot end", o->comm_seconds);

@@ -10,9 +10,19 @@
 #include "core/options_table.h"
 #include "io/number/nearest.h"
 
-static void set_default(const spsi_option *row, sps_options *opt)
+static void set_default(const spsi_option *row, void *opt)
 {
     (void)spsi_option_set(NULL, row, opt, row->info.default_value);
+}
+
+void sps_context_options_init(sps_context_options *options, size_t size)
+{
+    sps_context_options defaults = {.struct_size = sizeof defaults};
+    const spsi_option *row;
+
+    for (int i = 0; (row = spsi_context_option_row(i)); i++)
+        set_default(row, &defaults);
+    spsi_abi_defaults(&defaults, options, size);
 }
 
 void sps_options_init(sps_options *opt, size_t size)
@@ -33,8 +43,10 @@ const char *spsi_name(const char *kind, int i)
             {"precond", spsi_precond_names},
             {"kernel.cpu", spsi_kernel_names_host} };
     const char *const *name = NULL;
+    const spsi_option *row = !strcmp(kind, "option") ? spsi_option_row(i)
+        : !strcmp(kind, "context_option") ? spsi_context_option_row(i) : NULL;
 
-    if (!strcmp(kind, "option")) return spsi_options_name(i);
+    if (row) return row->info.name;
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
         if (!strcmp(kind, lists[l].kind)) name = lists[l].names;
     for (; name && *name && i > 0; i--) name++;
@@ -111,7 +123,7 @@ sps_status spsi_option_check_number(sps_context *ctx, const spsi_option *row,
 }
 
 static sps_status check_member(sps_context *ctx, const spsi_option *row,
-                               const sps_options *opt)
+                               const void *opt)
 {
     const void *p = spsi_option_member(row, opt);
     char word[32];
@@ -133,6 +145,17 @@ static sps_status check_member(sps_context *ctx, const spsi_option *row,
     if (row->info.type == SPS_OPTION_INTEGER)
         return spsi_option_check_number(ctx, row, *(const int *)p);
     return SPS_OK;
+}
+
+sps_status spsi_context_options_check(sps_context *ctx,
+                                      const sps_context_options *o)
+{
+    const spsi_option *row;
+    sps_status st = SPS_OK;
+
+    for (int i = 0; st == SPS_OK && (row = spsi_context_option_row(i)); i++)
+        st = check_member(ctx, row, o);
+    return st;
 }
 
 /* Rejects basis and precond_precision, set by a program built against 0.1. */
@@ -176,7 +199,7 @@ fail:
 static bool is_missing(const spsi_option *row, const sps_options *opt,
                        size_t size)
 {
-    return row->offset >= size ||
+    return row->info.offset >= size ||
            (spsi_option_is_text(row) &&
             !*(const char *const *)spsi_option_member(row, opt));
 }

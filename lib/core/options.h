@@ -17,14 +17,15 @@ bool spsi_options_single(const sps_options *opt, const char *what);
  * Every public function that has an options argument calls it first. */
 sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
                              sps_options *out);
-/* Returns the name of option i, or NULL past the last. */
-const char *spsi_options_name(int i);
+/* Fails for a value of a context's option that its row does not allow. */
+sps_status spsi_context_options_check(sps_context *ctx,
+                                      const sps_context_options *o);
 /* Generated from the build lists, NULL-terminated; without the names that stand
  * for others. */
 extern const char *const spsi_solver_names[], *const spsi_eigensolver_names[];
 extern const char *const spsi_precond_names[], *const spsi_kernel_names_host[];
 /* Returns name i of a kind, as sps_list does (solver, eigensolver, precond,
- * kernel.cpu or option), or NULL past the last. */
+ * kernel.cpu, option or context_option), or NULL past the last. */
 const char *spsi_name(const char *kind, int i);
 /* Frees the option texts stored in ctx. */
 void spsi_options_forget(sps_context *ctx);

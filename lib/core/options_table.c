@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options_table.c - one row for each option: the only place that knows its
- * name, type, range, default, unit and help.  Parsing, ranges and defaults of
- * the library, and help, manual page, completion, reports and configuration
- * files of the command are generated from the rows. */
+/* options_table.c - one row for each option of a solver, and for each of a
+ * context that is a number or a word: the only place that knows its name, type,
+ * range, default, unit and help.  Parsing, ranges and defaults of the library,
+ * and help, manual page, completion, reports and configuration files of the
+ * command are generated from the rows. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "core/abi.h"
 #include "core/options_table.h"
 #include "core/options.h"
+#include "core/team.h"
 #include "io/number/nearest.h"
 
 #define PROBLEM "Problem"
@@ -20,10 +22,14 @@
 #define EIGEN "Eigenvalues"
 #define MACHINE "Machine"
 
-#define ROW_OF(member, as_number, kind, ...)                                   \
-    {.offset = offsetof(sps_options, member), .numbered = as_number,           \
-     .info = {.name = #member, .type = SPS_OPTION_##kind, __VA_ARGS__}}
+#define ROW_IN(of, member, as_number, kind, ...)                               \
+    {.numbered = as_number,                                                    \
+     .info = {.name = #member, .type = SPS_OPTION_##kind,                      \
+              .offset = offsetof(of, member), __VA_ARGS__}}
+#define ROW_OF(member, ...) ROW_IN(sps_options, member, __VA_ARGS__)
 #define ROW(member, ...) ROW_OF(member, false, __VA_ARGS__)
+#define CONTEXT(member, ...)                                                   \
+    ROW_IN(sps_context_options, member, false, __VA_ARGS__)
 
 static const spsi_option rows[] = {
     ROW(nullspace, WORD, .default_value = "auto", .group = PROBLEM,
@@ -205,19 +211,53 @@ static const spsi_option rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
+/* Without a group: the command has -device and its processes for these. */
+static const spsi_option context_rows[] = {
+    ROW_IN(sps_context_options, place, true, WORD, .default_value = "auto",
+           .words = "auto host cuda", .argument = "WHERE",
+           .help = "a GPU if there is one, else the host, or one of them"),
+    CONTEXT(device, INTEGER, .default_value = "-1", .low = -1, .high = INT_MAX,
+        .argument = "N",
+        .help = "ordinal of the GPU; -1 leaves the choice to the library"),
+    CONTEXT(reproducible, BOOLEAN, .default_value = "true",
+        .help = "the same bits on the same machine"),
+    CONTEXT(comm_seconds, REAL, .default_value = "0", .high = HUGE_VAL,
+        .argument = "S", .unit = "seconds",
+        .help = "longest wait for another process; 0 means no limit"),
+
+    CONTEXT(max_device_bytes, SIZE, .default_value = "0", .high = HUGE_VAL,
+        .aliases = "maxdevmem", .group = MACHINE, .argument = "BYTES",
+        .help = "use at most this much GPU memory (K, M, G or T may follow the "
+                "number); the part of the matrix that does not fit stays in "
+                "host memory and is copied to the GPU during each product; 0 "
+                "uses all free memory"),
+    CONTEXT(threads, INTEGER, .default_value = "0", .high = SPS_TEAM_MOST,
+        .group = MACHINE, .argument = "N",
+        .help = "host threads; 0 means all cores that this process may use"),
+    CONTEXT(across_ranks, BOOLEAN, .default_value = "false", .group = MACHINE,
+        .help = "on the host: the same iterations and bits of X for any number "
+                "of processes, one included, with preconditioner none, jacobi "
+                "or chebyshev; each iteration takes longer"),
+    CONTEXT(seed, NATURAL, .default_value = "1", .high = HUGE_VAL,
+        .group = MACHINE, .argument = "N",
+        .help = "seed of all random numbers; the same seed gives the same "
+                "numbers on every machine"),
+};
+enum { CONTEXT_ROWS = sizeof context_rows / sizeof *context_rows };
+
 const spsi_option *spsi_option_row(int i)
 {
     return i >= 0 && i < ROWS ? &rows[i] : NULL;
 }
 
-const char *spsi_options_name(int i)
+const spsi_option *spsi_context_option_row(int i)
 {
-    return i >= 0 && i < ROWS ? rows[i].info.name : NULL;
+    return i >= 0 && i < CONTEXT_ROWS ? &context_rows[i] : NULL;
 }
 
-void *spsi_option_member(const spsi_option *row, const sps_options *opt)
+void *spsi_option_member(const spsi_option *row, const void *opt)
 {
-    return (char *)opt + row->offset;
+    return (char *)opt + row->info.offset;
 }
 
 bool spsi_option_is_text(const spsi_option *row)
@@ -303,6 +343,14 @@ const spsi_option *spsi_option_find(sps_context *ctx, const char *name)
     return NULL;
 }
 
+/* The row of that name, of a context or a solver. */
+static const spsi_option *find_any(sps_context *ctx, const char *name)
+{
+    for (int i = 0; i < CONTEXT_ROWS; i++)
+        if (names(&context_rows[i].info, name)) return &context_rows[i];
+    return spsi_option_find(ctx, name);
+}
+
 static const char *or_empty(const char *text)
 {
     return text ? text : "";
@@ -318,13 +366,14 @@ sps_status sps_option_information(sps_context *ctx, const char *name,
     SPS_REQUIRE(ctx, name && info, SPS_EINVAL,
                 "sps_option_information: NULL argument");
     SPS_TRY(SPS_ABI_CHECK(ctx, sps_option_info, info));
-    row = spsi_option_find(ctx, name);
+    row = find_any(ctx, name);
     if (!row) return SPS_EINVAL;
     all = row->info;
     all.struct_size = sizeof all;
     all.aliases = or_empty(all.aliases);
     all.words = or_empty(all.words);
     all.argument = or_empty(all.argument);
+    all.group = or_empty(all.group);
     all.unit = or_empty(all.unit);
     all.readers = or_empty(all.readers);
     spsi_abi_copy(&all, info);

@@ -101,7 +101,8 @@ static sps_status set_number(sps_context *ctx, const spsi_option *row, void *p,
     } else {
         SPS_REQUIRE(ctx, value == floor(value), SPS_EINVAL,
                     "%s=%.60s: a whole number is expected", name, text);
-        *(int *)p = (int)value;
+        if (row->info.type == SPS_OPTION_INTEGER) *(int *)p = (int)value;
+        else *(uint64_t *)p = (uint64_t)value;
     }
     return SPS_OK;
 fail:
@@ -141,8 +142,8 @@ static sps_status set_word_number(sps_context *ctx, const spsi_option *row,
     return spsi_option_check_text(ctx, row, text);
 }
 
-sps_status spsi_option_set(sps_context *ctx, const spsi_option *row,
-                           sps_options *opt, const char *text)
+sps_status spsi_option_set(sps_context *ctx, const spsi_option *row, void *opt,
+                           const char *text)
 {
     void *p = spsi_option_member(row, opt);
 
@@ -187,7 +188,8 @@ static sps_status set_named(sps_context *ctx, sps_options *all, size_t size,
     sps_status st = SPS_OK;
 
     if (!row) return SPS_EINVAL;
-    SPS_REQUIRE(ctx, row->offset < size, SPS_EINVAL, "sps_options of %zu bytes "
+    SPS_REQUIRE(ctx, row->info.offset < size, SPS_EINVAL,
+                "sps_options of %zu bytes "
                 "has no %s: the program was built against an older version",
                 size, row->info.name);
     return spsi_option_before_0_2(name) ? set_before_0_2(ctx, all, name, text)

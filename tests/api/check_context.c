@@ -397,7 +397,7 @@ static void *fail_in_thread(void *data)
         char want[32];
 
         sps_context_create(&o, &ctx, &error);
-        snprintf(want, sizeof want, "%d threads", o.threads);
+        snprintf(want, sizeof want, "threads=%d:", o.threads);
         if (!error || !strstr(error, want)) return NULL;
     }
     return data;

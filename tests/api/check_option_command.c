@@ -36,7 +36,20 @@ static void another_value(const sps_option_info *o, char *value, size_t size)
         break;
     case SPS_OPTION_REAL: snprintf(value, size, "0.25"); break;
     case SPS_OPTION_INTEGER: snprintf(value, size, "%g", o->low + 2); break;
+    case SPS_OPTION_NATURAL: snprintf(value, size, "77"); break;
+    case SPS_OPTION_SIZE: snprintf(value, size, "3K"); break;
     }
+}
+
+/* The line of the report for an option of a context. */
+static void expected_of_context(const sps_option_info *o, const char *value,
+                                char *line, size_t size)
+{
+    const bool yes = !strcmp(value, "yes"), no = !strcmp(value, "no");
+
+    snprintf(line, size, "\n    \"%s\": %s", o->name, yes ? "true"
+             : no ? "false" : o->type == SPS_OPTION_SIZE && *value == '3'
+             ? "3072" : value);
 }
 
 /* The line of the report's options that results from this value. */
@@ -108,28 +121,61 @@ static void taken(const sps_option_info *o, const char *name, int form,
                   line);
 }
 
+/* By its name, with dashes for '_', and by its aliases. */
+static void by_every_name(const sps_option_info *o, int i, const char *value,
+                          const char *line)
+{
+    char name[64];
+    int used;
+
+    for (int form = 0; form < 3; form++)
+        taken(o, o->name, form, value, line);
+    snprintf(name, sizeof name, "%s", o->name);
+    for (char *p = name; *p; p++)
+        if (*p == '_') *p = '-';
+    taken(o, name, i % 3, value, line);
+    for (const char *a = o->aliases; sscanf(a, "%63s%n", name, &used) == 1;
+         a += used)
+        for (int form = 0; form < 3; form++) taken(o, name, form, value, line);
+}
+
 START_TEST(every_option_by_every_name_in_every_form)
 {
     sps_option_info o = {.struct_size = sizeof o};
-    char value[64], line[256], name[64];
+    char value[64], line[256];
     const char *listed;
-    int used;
 
     for (int i = 0; (listed = sps_list(NULL, "option", i)); i++) {
         ck_assert_int_eq(sps_option_information(NULL, listed, &o), SPS_OK);
         another_value(&o, value, sizeof value);
         expected(&o, value, line, sizeof line);
-        for (int form = 0; form < 3; form++)
-            taken(&o, o.name, form, value, line);
-        snprintf(name, sizeof name, "%s", o.name);
-        for (char *p = name; *p; p++)
-            if (*p == '_') *p = '-';
-        taken(&o, name, i % 3, value, line);
-        for (const char *a = o.aliases; sscanf(a, "%63s%n", name, &used) == 1;
-             a += used)
-            for (int form = 0; form < 3; form++)
-                taken(&o, name, form, value, line);
+        by_every_name(&o, i, value, line);
     }
+    files_clean();
+}
+END_TEST
+
+/* Options of a context without a group are set in another way. */
+START_TEST(every_option_of_a_context_with_a_group)
+{
+    static char report[1 << 16];
+    sps_option_info o = {.struct_size = sizeof o};
+    char value[64], line[256];
+    const char *listed;
+    int n = 0;
+
+    report_of("", report, sizeof report);
+    for (int i = 0; (listed = sps_list(NULL, "context_option", i)); i++) {
+        ck_assert_int_eq(sps_option_information(NULL, listed, &o), SPS_OK);
+        if (!*o.group) continue;
+        expected_of_context(&o, o.default_value, line, sizeof line);
+        ck_assert_msg(strstr(report, line), "the report has not%s", line);
+        another_value(&o, value, sizeof value);
+        expected_of_context(&o, value, line, sizeof line);
+        by_every_name(&o, i, value, line);
+        n++;
+    }
+    ck_assert_int_ge(n, 4);
     files_clean();
 }
 END_TEST
@@ -156,6 +202,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(every_option_by_every_name_in_every_form),
+    RUNNER_TEST(every_option_of_a_context_with_a_group),
     RUNNER_TEST(what_is_not_said_has_the_default_of_the_table),
 };
 RUNNER_MAIN("option_command", tests)

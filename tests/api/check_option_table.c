@@ -73,6 +73,8 @@ static bool value_of(const sps_option_info *o, int i, char *value, size_t size)
     case SPS_OPTION_FILE: return snprintf(value, size, "a_%d.b", i) && i < 2;
     case SPS_OPTION_BOOLEAN:
         return snprintf(value, size, "%s", i ? "true" : "false") && i < 2;
+    case SPS_OPTION_NATURAL:
+    case SPS_OPTION_SIZE: return false;     /* none that has a text */
     case SPS_OPTION_REAL:
     case SPS_OPTION_INTEGER:
         snprintf(value, size, "%.17g", i == 0 ? low : i == 1 ? high
@@ -112,6 +114,81 @@ START_TEST(every_row_is_told_in_full)
     }
     ck_assert_int_gt(n, 30);
     ck_assert_ptr_null(sps_list(ctx, "option", n));
+}
+END_TEST
+
+/* The value of the member of sps_context_options as text. */
+static void member(const sps_context_options *co, const sps_option_info *o,
+                   char text[64])
+{
+    const void *p = (const char *)co + o->offset;
+    char word[64] = "";
+
+    switch (o->type) {
+    case SPS_OPTION_WORD:
+        ck_assert(word_of(o->words, (int)*(const sps_place *)p, word));
+        snprintf(text, 64, "%s", word);
+        break;
+    case SPS_OPTION_BOOLEAN:
+        snprintf(text, 64, "%s", *(const bool *)p ? "true" : "false");
+        break;
+    case SPS_OPTION_INTEGER: snprintf(text, 64, "%d", *(const int *)p); break;
+    case SPS_OPTION_REAL: snprintf(text, 64, "%g", *(const double *)p); break;
+    case SPS_OPTION_NATURAL:
+    case SPS_OPTION_SIZE:
+        snprintf(text, 64, "%llu",
+                 (unsigned long long)*(const uint64_t *)p);
+        break;
+    default: ck_abort_msg("%s has a type that no context has", o->name);
+    }
+}
+
+/* Sets the member to a number. */
+static void set_member(sps_context_options *co, const sps_option_info *o,
+                       double value)
+{
+    void *p = (char *)co + o->offset;
+
+    if (o->type == SPS_OPTION_REAL) *(double *)p = value;
+    else *(int *)p = (int)value;
+}
+
+static sps_status created(const sps_context_options *co)
+{
+    sps_context *other = NULL;
+    sps_status st = sps_context_create(co, &other, NULL);
+
+    sps_context_destroy(&other);
+    return st;
+}
+
+/* Each row of a context describes a member of sps_context_options: its default
+ * is that of the struct, and a number out of its range is rejected by name. */
+START_TEST(rows_of_a_context_are_its_members)
+{
+    sps_context_options co;
+    sps_option_info o = {.struct_size = sizeof o};
+    const char *name;
+    char text[64];
+    int n = 0;
+
+    for (; (name = sps_list(ctx, "context_option", n)); n++) {
+        ck_assert_int_eq(sps_option_information(NULL, name, &o), SPS_OK);
+        ck_assert_str_eq(o.name, name);
+        ck_assert_msg(strlen(o.help) > 10 && *o.default_value, "%s", name);
+        ck_assert(o.offset >= sizeof(size_t) && o.offset < sizeof co);
+        ck_assert(!in_list("option", name));
+        sps_context_options_default(&co);
+        member(&co, &o, text);
+        ck_assert_msg(!strcmp(text, o.default_value), "%s: %s, not %s", name,
+                      text, o.default_value);
+        if (o.type != SPS_OPTION_REAL && o.type != SPS_OPTION_INTEGER) continue;
+        co.place = SPS_HOST;
+        set_member(&co, &o, o.low - 1);
+        ck_assert_int_eq(created(&co), SPS_EINVAL);
+        ck_assert_ptr_nonnull(strstr(sps_context_error(NULL), name));
+    }
+    ck_assert_int_ge(n, 8);
 }
 END_TEST
 
@@ -382,6 +459,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(every_row_is_told_in_full),
+    RUNNER_TEST(rows_of_a_context_are_its_members),
     RUNNER_TEST(no_name_means_two_options),
     RUNNER_TEST(names_of_0_1_go_on_meaning_what_they_did),
     RUNNER_TEST(every_option_is_set_by_every_name_in_every_way),

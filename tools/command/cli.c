@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,19 @@ static int set_whole(const cli_option *o, const char *text, int *member,
     return 0;
 }
 
+static int set_real(const cli_option *o, const char *text, double *member,
+                    char *error, size_t size)
+{
+    char *end;
+    const double x = strtod(text, &end);
+
+    if (end == text || *end || !(x >= o->min && x <= o->max) || !isfinite(x))
+        return cli_fail(error, size, "%s: '%s' is not a number in %g .. %g",
+                        typed(o), text, o->min, o->max);
+    *member = x;
+    return 0;
+}
+
 static int set_natural(const cli_option *o, const char *text, uint64_t *member,
                        char *error, size_t size)
 {
@@ -187,13 +201,13 @@ static int set_own(const cli_option *o, const char *text, cli_values *v,
     switch (o->kind) {
     case CLI_FLAG: return set_flag(o, text, member, error, size);
     case CLI_INT: return set_whole(o, text, member, error, size);
+    case CLI_REAL: return set_real(o, text, member, error, size);
     case CLI_SIZE:
     case CLI_NATURAL: return set_natural(o, text, member, error, size);
     case CLI_FILE:
         if (!*text)
             return cli_fail(error, size, "%s: the name is empty", typed(o));
         break;
-    case CLI_REAL:
     case CLI_CHOICE:
     case CLI_TEXT:
     case CLI_OPTIONAL: break;
@@ -217,6 +231,7 @@ static void defaults(cli_values *v)
 
     memset(v, 0, sizeof *v);
     sps_options_default(&v->settings);
+    sps_context_options_default(&v->machine);
     for (int i = 0; (o = cli_row(i)); i++)
         if (o->standard && !o->library)
             (void)set_own(o, o->standard, v, none, sizeof none);
@@ -411,12 +426,14 @@ const char *cli_text(const cli_option *o, const cli_values *v, char *text,
     switch (o->kind) {
     case CLI_FLAG: return *(const bool *)member ? "true" : "false";
     case CLI_INT: snprintf(text, size, "%d", *(const int *)member); return text;
+    case CLI_REAL:
+        snprintf(text, size, "%.17g", *(const double *)member);
+        return text;
     case CLI_SIZE:
     case CLI_NATURAL:
         snprintf(text, size, "%llu",
                  (unsigned long long)*(const uint64_t *)member);
         return text;
-    case CLI_REAL:
     case CLI_TEXT:
     case CLI_FILE:
     case CLI_CHOICE:

@@ -44,12 +44,13 @@ typedef struct cli_values {
     } file;                      /* file names, NULL if not given */
     const char *device, *mpi, *partition, *config;
     const char *json, *monitor, *plot, *help;
-    int eigs, nrhs, threads;
-    uint64_t seed, max_bytes, max_device_bytes;
+    sps_context_options machine; /* place and device: from -device (`on`) */
+    int eigs, nrhs;
+    uint64_t max_bytes;
     struct {
         bool lenient, strict, allow_nonfinite;
     } read;                      /* how files are read */
-    bool laplacian, across_ranks;
+    bool laplacian;
     bool explain, dry_run, quiet, list, version;
     bool given[CLI_MOST];        /* whether the user has set the option; indexed
                                     by cli_option.number */
@@ -66,7 +67,7 @@ typedef enum cli_kind {
     CLI_OPTIONAL,                /* const char *: NULL, "" or the =VALUE */
     CLI_CHOICE,                  /* const char *, one of choices */
     CLI_INT,                     /* int in [min, max] */
-    CLI_REAL,                    /* double in [min, max], read by the library */
+    CLI_REAL,                    /* double in [min, max] */
     CLI_SIZE,                    /* uint64_t; a suffix K, M, G or T is
                                     allowed */
     CLI_NATURAL                  /* uint64_t */

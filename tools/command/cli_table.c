@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cli_table.c - the table of options of the command: the library's options,
- * which sps_option_information lists, and those that only a command has, such
- * as files and output.  A new option of the command is a row here and a member
- * of cli_values; a new option of the library needs nothing here. */
+/* cli_table.c - the table of options of the command: the library's options, of
+ * solvers and of contexts, which sps_option_information describes, and those
+ * that only a command has, such as files and output.  A new option of the
+ * command is a row here and a member of cli_values; a new option of the library
+ * needs nothing here. */
 #include "tools/command/cli.h"
 
 #include <string.h>
@@ -90,15 +91,6 @@ static const cli_option own[] = {
         .help = "auto (a GPU if there is one, but the host for systems that "
                 "are predicted to be solved there before a GPU has started), "
                 "cpu, cuda, or cuda:N for GPU number N"),
-    ROW("max_device_bytes", max_device_bytes, SIZE, .arg = "BYTES",
-        .standard = "0", .aliases = "maxdevmem", .section = MACHINE,
-        .help = "use at most this much GPU memory (K, M, G or T may follow the "
-                "number); the part of the matrix that does not fit stays in "
-                "host memory and is copied to the GPU during each product; 0 "
-                "uses all free memory"),
-    ROW("threads", threads, INT, .arg = "N", .standard = "0", .min = 0,
-        .max = 4096, .section = MACHINE,
-        .help = "host threads; 0 means all cores that this process may use"),
     ROW("mpi", mpi, CHOICE, .arg = "HOW", .standard = "auto",
         .choices = "auto none", .section = MACHINE,
         .help = "auto (the processes that mpirun has started solve together, "
@@ -113,13 +105,6 @@ static const cli_option own[] = {
                 "nodes, -coords), or metis (parts of the graph); the latter "
                 "two renumber the rows while A X = B is solved; the report "
                 "tells what a product then exchanges"),
-    ROW("across_ranks", across_ranks, FLAG, .section = MACHINE,
-        .help = "on the host: the same iterations and bits of X for any number "
-                "of processes, one included, with preconditioner none, jacobi "
-                "or chebyshev; each iteration takes longer"),
-    ROW("seed", seed, NATURAL, .arg = "N", .standard = "1", .section = MACHINE,
-        .help = "seed of all random numbers; the same seed gives the same "
-                "numbers on every machine"),
     ROW("o", file.out, FILE, .arg = "FILE", .section = OUTPUT,
         .stream = CLI_OUTPUT,
         .help = "write X: a name that ends in .npy, .npz or .petsc chooses "
@@ -175,13 +160,15 @@ static void add(cli_option o)
     table[count++] = o;
 }
 
-static cli_option of_library(const sps_option_info *info)
+/* An option of a context is a member of cli_values. */
+static cli_option of_library(const sps_option_info *info, bool of_context)
 {
     static const cli_kind kinds[] = {CLI_CHOICE, CLI_TEXT, CLI_FILE, CLI_REAL,
-                                     CLI_INT, CLI_FLAG};
+                                     CLI_INT, CLI_FLAG, CLI_NATURAL, CLI_SIZE};
 
     return (cli_option){
-        .name = info->name, .aliases = info->aliases, .library = true,
+        .name = info->name, .aliases = info->aliases, .library = !of_context,
+        .offset = offsetof(cli_values, machine) + info->offset,
         .arg = *info->argument ? info->argument : NULL,
         .standard = *info->default_value ? info->default_value : NULL,
         .kind = kinds[info->type], .min = info->low, .max = info->high,
@@ -194,6 +181,7 @@ static cli_option of_library(const sps_option_info *info)
  * been added already. */
 static void add_section(const char *section)
 {
+    static const char *const kinds[] = {"context_option", "option"};
     sps_option_info info = {.struct_size = sizeof info};
     const char *name;
 
@@ -201,10 +189,11 @@ static void add_section(const char *section)
         if (strcmp(table[i].section, section) == 0) return;
     for (int i = 0; i < OWN; i++)
         if (strcmp(own[i].section, section) == 0) add(own[i]);
-    for (int i = 0; (name = sps_list(NULL, "option", i)); i++)
-        if (sps_option_information(NULL, name, &info) == SPS_OK &&
-            strcmp(info.group, section) == 0)
-            add(of_library(&info));
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; (name = sps_list(NULL, kinds[k], i)); i++)
+            if (sps_option_information(NULL, name, &info) == SPS_OK &&
+                strcmp(info.group, section) == 0)
+                add(of_library(&info, k == 0));
 }
 
 static void build(void)
@@ -254,7 +243,8 @@ const cli_option *cli_find(const char *name, size_t length)
     }
     /* The library accepts old names that it does not list. */
     snprintf(word, sizeof word, "%.*s", (int)length, name);
-    if (length >= sizeof word || sps_option_information(NULL, word, &info))
+    if (length >= sizeof word || sps_option_information(NULL, word, &info) ||
+        same(info.name, strlen(info.name), name, length))
         return NULL;
     return cli_find(info.name, strlen(info.name));
 }

@@ -155,16 +155,13 @@ static int known_kernel(job *j)
 
 int job_context(job *j)
 {
-    sps_context_options co;
+    sps_context_options co = j->opt.machine;
     const char *error = NULL;
     sps_status st;
 
-    sps_context_options_default(&co);
     co.place = place_choose(j);
     co.device = j->opt.on.ordinal;
-    co.threads = j->opt.threads;
-    co.seed = j->opt.seed;
-    co.max_device_bytes = j->opt.max_device_bytes;
+    co.across_ranks = false;     /* processes_context opens that context */
     st = sps_context_create(&co, &j->ctx, &error);
     if (st != SPS_OK) {
         int code = st == SPS_EABSENT ? EXIT_GPU : exit_of_status(st, false);

@@ -152,7 +152,7 @@ static int right_hand_sides(job *j)
     j->k = j->opt.nrhs;
     st = sps_block_create(j->ctx, j->A->nrow, j->k, &j->B);
     if (st == SPS_OK)
-        st = sps_block_random_rows(j->B, j->opt.seed, j->many.first);
+        st = sps_block_random_rows(j->B, j->opt.machine.seed, j->many.first);
     return st == SPS_OK ? 0 : job_failed(j, st, false);
 }
 

@@ -19,7 +19,7 @@ bool processes_many(const cli_values *v)
 
 bool processes_divided(const cli_values *v)
 {
-    return processes_many(v) || v->across_ranks;
+    return processes_many(v) || v->machine.across_ranks;
 }
 
 bool processes_first(const cli_values *v)
@@ -178,19 +178,15 @@ int processes_open(job *j)
 
 int processes_context(job *j)
 {
-    sps_context_options co;
+    sps_context_options co = j->opt.machine;
     sps_context *ctx = NULL;
     const char *error = NULL;
     sps_status st;
 
-    sps_context_options_default(&co);
     co.place = j->many.place;
     co.device = j->opt.on.ordinal;
-    co.threads = j->opt.threads > 0 ? j->opt.threads
-                                    : launch_threads(j->info.threads);
-    co.seed = j->opt.seed;
+    if (co.threads == 0) co.threads = launch_threads(j->info.threads);
     co.comm = j->many.comm;
-    co.across_ranks = j->opt.across_ranks;
     st = sps_context_create(&co, &ctx, &error);
     if (st != SPS_OK) return job_failed_in(j, NULL, st, false);
     j->many.reader = j->ctx;

@@ -114,7 +114,7 @@ static void matrix(const job *j, FILE *f)
                           j->k == 1 ? "" : "s");
     else fprintf(f, "%d column%s drawn from seed %llu, uniform in "
                     "[-1/2, 1/2)%s\n", j->k, j->k == 1 ? "" : "s",
-                 (unsigned long long)j->opt.seed,
+                 (unsigned long long)j->opt.machine.seed,
                  j->done.solved && j->result.nullspace > 0
                      ? ", less their part in the null space" : "");
 }

@@ -76,14 +76,14 @@ _spsolve()
     -device)
         COMPREPLY=($(compgen -W 'auto cpu cuda' -- "$cur"))
         return ;;
-    -max-device-bytes) COMPREPLY=(); return ;;
-    -threads) COMPREPLY=(); return ;;
     -mpi)
         COMPREPLY=($(compgen -W 'auto none' -- "$cur"))
         return ;;
     -partition)
         COMPREPLY=($(compgen -W 'nnz rows morton metis' -- "$cur"))
         return ;;
+    -max-device-bytes) COMPREPLY=(); return ;;
+    -threads) COMPREPLY=(); return ;;
     -seed) COMPREPLY=(); return ;;
     -kernel)
         COMPREPLY=($(compgen -W "auto measure $("$1" -list 2>/dev/null |
@@ -146,10 +146,10 @@ _spsolve()
         block
         verify-count
         device
-        max-device-bytes
-        threads
         mpi
         partition
+        max-device-bytes
+        threads
         across-ranks
         seed
         kernel

@@ -100,6 +100,8 @@ class OptionType(IntEnum):
     REAL = 3
     INTEGER = 4
     BOOLEAN = 5
+    NATURAL = 6
+    SIZE = 7
 
 
 class Property(IntEnum):
@@ -196,6 +198,7 @@ class OptionInfo(ctypes.Structure):
         ("group", c_char_p),
         ("readers", c_char_p),
         ("help", c_char_p),
+        ("offset", c_size_t),
     ]
 
 
