@@ -436,26 +436,3 @@ sps_status spsi_packer_next(sps_context *ctx, sps_packer *k,
 fail:
     return st;
 }
-
-int32_t spsi_panel_column(const void *image, const sps_panel *p,
-                          const sps_panel_window *w, int64_t delta)
-{
-    const uint16_t *deltas = (const uint16_t *)(const void *)
-        ((const char *)image + p->deltas) + w->delta;
-
-    if (w->whole) return ((const int32_t *)(const void *)deltas)[delta];
-    return w->base[deltas[delta] >> SPS_PACKED_BITS] +
-           deltas[delta] % SPS_PACKED_REACH;
-}
-
-double spsi_panel_value(const void *image, const sps_panel *p, int64_t value)
-{
-    const char *v = (const char *)image + p->values;
-
-    if (p->kind == SPS_PANEL_DOUBLE)
-        return ((const double *)(const void *)v)[value];
-    if (p->kind == SPS_PANEL_FLOAT)
-        return ((const float *)(const void *)v)[value];
-    return ((const double *)(const void *)((const char *)image + p->table))
-        [((const uint8_t *)v)[value]];
-}

@@ -121,12 +121,6 @@ sps_status spsi_packer_next(sps_context *ctx, sps_packer *k,
                             sps_panel *panel);
 void spsi_packer_close(sps_context *ctx, sps_packer *k);
 
-/* Return the column that element `delta` of a window's lists stands for, and
- * element `value` of a panel's values, as kernels decode them. */
-int32_t spsi_panel_column(const void *image, const sps_panel *p,
-                          const sps_panel_window *w, int64_t delta);
-double spsi_panel_value(const void *image, const sps_panel *p, int64_t value);
-
 static inline const sps_panel_window *spsi_panel_windows(const void *image)
 {
     return (const sps_panel_window *)image;

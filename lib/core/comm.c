@@ -22,7 +22,7 @@
 #include "core/timer.h"
 
 enum { FAILED, WHO, ASKED, CANCELLED, CLOCK, MARK, SQUARE, HEAD };
-enum { FIRST = 256, MARKS = 1 << 18, MOST = 1 << 14 };
+enum { FIRST = 256, MARKS = 1 << 18, MOST = 1 << 14, LONGEST = 4096 };
 
 /* Created before the contexts that use it, and therefore by malloc. */
 struct sps_comm {
@@ -388,6 +388,25 @@ fail:
     return st;
 }
 
+sps_status spsi_reduce_long(sps_context *ctx, double *values, int64_t count)
+{
+    sps_status st = SPS_OK;
+
+    for (int64_t i = 0; st == SPS_OK && i < count; i += LONGEST)
+        st = spsi_reduce(ctx, values + i,
+                         (int)(count - i < LONGEST ? count - i : LONGEST));
+    return st;
+}
+
+sps_status spsi_comm_any(sps_context *ctx, bool mine, bool *any)
+{
+    double sum = mine;
+    const sps_status st = spsi_reduce(ctx, &sum, 1);
+
+    *any = sum > 0;
+    return st;
+}
+
 sps_status spsi_comm_rows(sps_context *ctx, int64_t n, bool matrix,
                           int64_t *whole)
 {
@@ -434,6 +453,20 @@ sps_status spsi_comm_largest(sps_context *ctx, double *value)
     for (int r = 0; r < size; r++) *value = fmax(*value, all[r]);
 fail:
     spsi_free(ctx, all);
+    return st;
+}
+
+sps_status spsi_comm_box(sps_context *ctx, int d, double *low, double *high)
+{
+    sps_status st = SPS_OK;
+
+    for (int a = 0; a < d; a++) {
+        low[a] = -low[a];
+        SPS_TRY(spsi_comm_largest(ctx, &low[a]));
+        SPS_TRY(spsi_comm_largest(ctx, &high[a]));
+        low[a] = -low[a];
+    }
+fail:
     return st;
 }
 

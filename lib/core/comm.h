@@ -43,6 +43,10 @@ sps_status spsi_comm_alone(sps_comm **c_p);
  * through it.  EUSER: the caller's function failed; EPEER: another process
  * failed; EBUG: the processes are at different sums. */
 sps_status spsi_reduce(sps_context *ctx, double *values, int count);
+/* The same for long arrays, by sums of at most 4096 numbers. */
+sps_status spsi_reduce_long(sps_context *ctx, double *values, int64_t count);
+/* *any = whether `mine` is set on some process. */
+sps_status spsi_comm_any(sps_context *ctx, bool mine, bool *any);
 
 /* *whole = the sum over all processes of n, the number of rows of this process:
  * for decisions that must be the same on all.  EUNFIT if the operator is a
@@ -57,6 +61,8 @@ sps_status spsi_comm_gather(sps_context *ctx, double mine, double *all);
 sps_status spsi_comm_first(sps_context *ctx, double *value);
 /* Replaces *value by the largest one of all processes. */
 sps_status spsi_comm_largest(sps_context *ctx, double *value);
+/* Extends the box low .. high in d dimensions to that of all processes. */
+sps_status spsi_comm_box(sps_context *ctx, int d, double *low, double *high);
 /* *same becomes whether `mine` has the same value on all processes. */
 sps_status spsi_comm_same(sps_context *ctx, double mine, bool *same);
 

@@ -41,15 +41,6 @@ typedef struct ranks {
     double *x;               /* own rows, by columns */
 } ranks;
 
-static sps_status agree(const ranks *k, bool bad, bool *any)
-{
-    double sum = bad;
-    const sps_status st = spsi_reduce(k->ctx, &sum, 1);
-
-    *any = sum > 0;
-    return st;
-}
-
 /* ------------------------------------------------------------------ parsing */
 
 /* Copies the values of the part to one array. */
@@ -126,7 +117,7 @@ static sps_status compare(ranks *k, sps_status part, bool *wrong)
     for (int r = 0; r < k->size; r++)
         k->begin[r + 1] = k->begin[r] + (int64_t)k->number[r];
     differs = differs || k->begin[k->size] != k->m->header.count;
-    SPS_TRY(agree(k, differs, wrong));
+    SPS_TRY(spsi_comm_any(k->ctx, differs, wrong));
 fail:
     return st;
 }
@@ -250,7 +241,7 @@ sps_status spsi_mtx_read_block_ranks(spsi_file *f, const char *path,
 
     k.part = (spsi_mtx_part){ .part = k.rank, .parts = k.size, .block = true };
     SPS_TRY(compare(&k, read_part(&k, path, ro), &wrong));
-    if (!wrong) SPS_TRY(agree(&k, pack(&k) != SPS_OK, &wrong));
+    if (!wrong) SPS_TRY(spsi_comm_any(k.ctx, pack(&k) != SPS_OK, &wrong));
     *done = !wrong;
     if (wrong) goto fail;
     SPS_TRY(trade(&k));

@@ -27,8 +27,7 @@
 #include "io/own_rows.h"
 #include "matrix/csr.h"
 
-enum { SLICE = 4096,         /* numbers summed by one call of spsi_reduce */
-       MANY = 1 << 20,       /* in a file of at least so many entries one in */
+enum { MANY = 1 << 20,       /* in a file of at least so many entries one in */
        STEP = 8 };           /* STEP of each piece is counted */
 
 /* What the processes tell each other of their parts; from ROWS to KIND it must
@@ -57,16 +56,6 @@ typedef struct ranks {
     bool sorted;
     int64_t summed;          /* entries of A summed into others */
 } ranks;
-
-/* *any = whether `bad` is set on some process. */
-static sps_status agree(const ranks *k, bool bad, bool *any)
-{
-    double sum = bad;
-    const sps_status st = spsi_reduce(k->ctx, &sum, 1);
-
-    *any = sum > 0;
-    return st;
-}
 
 /* ----------------------------------------------------------------- counting */
 
@@ -182,14 +171,9 @@ fail:
  * the rows so that all processes have about as many. */
 static sps_status cut(ranks *k)
 {
-    const int64_t buckets = k->own.buckets;
-    sps_status st = SPS_OK;
+    const sps_status st = spsi_reduce_long(k->ctx, k->entries, k->own.buckets);
 
-    for (int64_t b = 0; b < buckets; b += SLICE)
-        SPS_TRY(spsi_reduce(k->ctx, k->entries + b,
-                            (int)(buckets - b < SLICE ? buckets - b : SLICE)));
-    spsi_own_cut(&k->own, k->entries, k->first);
-fail:
+    if (st == SPS_OK) spsi_own_cut(&k->own, k->entries, k->first);
     return st;
 }
 
@@ -388,15 +372,15 @@ static sps_status trade(ranks *k, bool *wrong)
                SPS_NEW(k->ctx, 6 * size, &m);
     sps_status st;
 
-    SPS_TRY(agree(k, bad, wrong));
+    SPS_TRY(spsi_comm_any(k->ctx, bad, wrong));
     if (*wrong) goto fail;
     SPS_TRY(trade_counts(k, counts, counts + size, m));
     bad = make_segments(k, counts + size) != SPS_OK;
-    SPS_TRY(agree(k, bad, wrong));
+    SPS_TRY(spsi_comm_any(k->ctx, bad, wrong));
     if (*wrong) goto fail;
     SPS_TRY(trade_entries(k, own, m));
     bad = order_segments(k, own) != SPS_OK;
-    SPS_TRY(agree(k, bad, wrong));
+    SPS_TRY(spsi_comm_any(k->ctx, bad, wrong));
 fail:
     spsi_free(k->ctx, counts);
     spsi_free(k->ctx, m);
@@ -490,7 +474,7 @@ static sps_status read_rows(ranks *k, const char *path,
     SPS_TRY(sum_facts(k, st, &fits));
     *wrong = k->fact[BAD] > 0;
     if (*wrong) return SPS_OK;
-    SPS_TRY(agree(k, !fits, wrong));
+    SPS_TRY(spsi_comm_any(k->ctx, !fits, wrong));
     if (*wrong) return SPS_OK;
     SPS_TRY(divide(k));
     SPS_TRY(trade(k, wrong));

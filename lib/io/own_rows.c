@@ -56,7 +56,8 @@ sps_status spsi_own_given(sps_context *ctx, const spsi_share *wanted,
                           int64_t *first)
 {
     const int rank = spsi_comm_rank(ctx), size = spsi_comm_size(ctx);
-    double *begin = NULL, wrong;
+    double *begin = NULL;
+    bool wrong;
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, size, &begin));
@@ -65,8 +66,8 @@ sps_status spsi_own_given(sps_context *ctx, const spsi_share *wanted,
     first[size] = wanted->whole;
     wrong = first[0] != 0 ||
             wanted->first + wanted->rows != first[rank + 1];
-    SPS_TRY(spsi_reduce(ctx, &wrong, 1));
-    SPS_REQUIRE(ctx, wrong == 0, SPS_EINVAL, "the rows of the processes do not "
+    SPS_TRY(spsi_comm_any(ctx, wrong, &wrong));
+    SPS_REQUIRE(ctx, !wrong, SPS_EINVAL, "the rows of the processes do not "
                 "follow each other; here they are %lld from %lld on",
                 (long long)wanted->rows, (long long)wanted->first);
 fail:
@@ -113,15 +114,16 @@ static sps_status compare(sps_context *ctx, const char *name, const sps_csr *A)
 {
     const double mine[4] = { (double)A->nrow, (double)A->ncol, (double)A->nnz,
                              A->props };
-    double sum[4], differs = 0;
+    double sum[4];
+    bool differs = false;
     sps_status st;
 
     memcpy(sum, mine, sizeof sum);
     SPS_TRY(spsi_reduce(ctx, sum, 4));
     for (int i = 0; i < 4; i++)
-        if (sum[i] != spsi_comm_size(ctx) * mine[i]) differs = 1;
-    SPS_TRY(spsi_reduce(ctx, &differs, 1));
-    SPS_REQUIRE(ctx, differs == 0, SPS_EPARSE, "%s: the processes have read "
+        if (sum[i] != spsi_comm_size(ctx) * mine[i]) differs = true;
+    SPS_TRY(spsi_comm_any(ctx, differs, &differs));
+    SPS_REQUIRE(ctx, !differs, SPS_EPARSE, "%s: the processes have read "
                 "different files under this name; this one has %lld rows and "
                 "%lld entries", name, (long long)A->nrow, (long long)A->nnz);
     SPS_REQUIRE(ctx, A->nrow > 0 && A->ncol > 0, SPS_EMATRIX, "%s: the matrix "

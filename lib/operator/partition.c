@@ -82,22 +82,6 @@ fail:
 
 /* -------------------------------------------------------------------- keys */
 
-/* Replaces the box of own coordinates by that of all processes. */
-static sps_status join_boxes(sps_context *ctx, int d, sps_box *box)
-{
-    sps_status st = SPS_OK;
-
-    for (int a = 0; a < d; a++) {
-        double low = -box->low[a];
-
-        SPS_TRY(spsi_comm_largest(ctx, &low));
-        SPS_TRY(spsi_comm_largest(ctx, &box->high[a]));
-        box->low[a] = -low;
-    }
-fail:
-    return st;
-}
-
 static sps_status morton_keys(const sps_operator *op, const sps_block *coords,
                               const sps_partition *p, uint64_t *key)
 {
@@ -119,7 +103,7 @@ static sps_status morton_keys(const sps_operator *op, const sps_block *coords,
     SPS_TRY(SPS_NEW(ctx, p->nodes * d, &x));
     SPS_TRY(sps_block_get(coords, 0, d, x, d, SPS_ROW_MAJOR, SPS_HOST));
     SPS_TRY(spsi_morton_box(ctx, x, p->nodes, d, &box));
-    SPS_TRY(join_boxes(ctx, d, &box));
+    SPS_TRY(spsi_comm_box(ctx, d, box.low, box.high));
     for (int64_t i = 0; i < p->nodes; i++)
         key[i] = spsi_morton_key(&box, x + i * d, d);
 fail:

@@ -71,22 +71,13 @@ static sps_status take_constants(const amg *m, amg_level *l, int b)
 static sps_status find_box(sps_context *ctx, int64_t n, const double *x, int d,
                            spsi_coarse_box *box)
 {
-    sps_status st = SPS_OK;
-
     for (int a = 0; a < d; a++) box->low[a] = box->high[a] = x[a];
     for (int64_t e = 0; e < n; e++) {
         box->low[e % d] = fmin(box->low[e % d], x[e]);
         box->high[e % d] = fmax(box->high[e % d], x[e]);
     }
-    for (int a = 0; a < d && spsi_comm_size(ctx) > 1; a++) {
-        double low = -box->low[a];
-
-        SPS_TRY(spsi_comm_largest(ctx, &low));
-        SPS_TRY(spsi_comm_largest(ctx, &box->high[a]));
-        box->low[a] = -low;
-    }
-fail:
-    return st;
+    if (spsi_comm_size(ctx) == 1) return SPS_OK;
+    return spsi_comm_box(ctx, d, box->low, box->high);
 }
 
 /* Fills the first columns of l->near with rigid body motions; x: d coordinates

@@ -98,7 +98,7 @@ static bool has_factors(const sps_chain *l, int at)
                      !strcmp(l->step[at].precond, "factor"));
 }
 
-const char *spsi_chain_method(const sps_chain *l, int at)
+static const char *method_of(const sps_chain *l, int at)
 {
     const char *solver = l->step[at].solver;
 
@@ -107,14 +107,14 @@ const char *spsi_chain_method(const sps_chain *l, int at)
 
 const char *spsi_chain_name(const sps_chain *l, int at)
 {
-    return has_factors(l, at) ? "direct" : spsi_chain_method(l, at);
+    return has_factors(l, at) ? "direct" : method_of(l, at);
 }
 
 /* Creates refinement with factors, and adds a note that says why. */
 static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
                               sps_linear **s_p)
 {
-    const char *fallback = spsi_chain_method(l, at);
+    const char *fallback = method_of(l, at);
     sps_status st;
 
     l->A->cache->worth = l->step[at].complete

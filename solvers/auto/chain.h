@@ -140,8 +140,7 @@ void spsi_chain_destroy(sps_chain **l_p);
  * sides.  For a callback solver auto uses only this method. */
 sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p);
 
-/* Return the method of step `at`, and its name in notes. */
-const char *spsi_chain_method(const sps_chain *l, int at);
+/* Returns the name of step `at` in notes. */
 const char *spsi_chain_name(const sps_chain *l, int at);
 
 /* chain_plan.c: examines A and sets *o. */

@@ -27,7 +27,6 @@
 #include "operator/operator_ranks.h"
 
 enum { LARGEST = 1000,        /* rows of the coarse matrix, on each process */
-       SLICE = 4096,          /* numbers summed by one call of spsi_reduce */
        MOST = 6 };            /* vectors of a process */
 #define SMALL 1e-10           /* a pivot that is omitted, as a fraction of the
                                  largest */
@@ -219,17 +218,6 @@ fail:
 
 /* ------------------------------------------------------- the coarse matrix */
 
-static sps_status sum_all(sps_context *ctx, double *x, int64_t count)
-{
-    sps_status st = SPS_OK;
-
-    for (int64_t i = 0; i < count; i += SLICE)
-        SPS_TRY(spsi_reduce(ctx, x + i,
-                            (int)(count - i < SLICE ? count - i : SLICE)));
-fail:
-    return st;
-}
-
 /* Eliminates row and column k of the m x m matrix E by Gauss and Jordan, in
  * place. */
 static void eliminate(double *E, int64_t m, int64_t k)
@@ -287,7 +275,7 @@ static sps_status make_inverse(schwarz *w)
             for (int a = 0; a < w->q; a++)
                 E[(first + a) * m + w->W->col[p]] +=
                     w->v[i * w->q + a] * val[p];
-    SPS_TRY(sum_all(ctx, E, m * m));
+    SPS_TRY(spsi_reduce_long(ctx, E, m * m));
     for (int64_t i = 0; w->symmetric && i < m; i++)
         for (int64_t j = 0; j < i; j++)
             E[i * m + j] = E[j * m + i] = (E[i * m + j] + E[j * m + i]) / 2;
@@ -414,7 +402,7 @@ static sps_status solve_coarse(const schwarz *w, int k)
     const int64_t m = w->rows;
     sps_status st;
 
-    SPS_TRY(sum_all(w->super.ctx, w->h, m * k));
+    SPS_TRY(spsi_reduce_long(w->super.ctx, w->h, m * k));
     memset(w->y, 0, (size_t)(m * k) * sizeof *w->y);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < m; j++)

@@ -40,7 +40,9 @@ static sps_status make_single(bench *b)
     return st;
 }
 
-sps_status bench_operator(bench *b, bool single, sps_operator **op_p)
+/* Returns the operator that provides the matrix in this precision; it is
+ * created once. */
+static sps_status operator_of(bench *b, bool single, sps_operator **op_p)
 {
     sps_options opt;
     sps_status st = SPS_OK;
@@ -160,7 +162,7 @@ sps_status bench_trial_open(bench *b, const bench_run *what, int k,
                             bench_trial *t)
 {
     sps_operator *op;
-    sps_status st = bench_operator(b, what->single, &op);
+    sps_status st = operator_of(b, what->single, &op);
 
     *t = (bench_trial){.b = b, .ctx = b->ctx, .sddmm = what->sddmm};
     if (st != SPS_OK)
@@ -364,7 +366,9 @@ sps_status bench_measure(bench_trial *t, bench_row *row, bool *done)
     return st;
 }
 
-void bench_mark_auto(bench_row *rows, int count)
+/* Marks the choice of "auto": the lowest predicted time among kernels that can
+ * be planned. */
+static void mark_auto(bench_row *rows, int count)
 {
     int best = -1;
 
@@ -396,7 +400,7 @@ static sps_status one_width(bench *b, const bench_run *what, int k,
         count += done;
     }
     if (st == SPS_OK) {
-        bench_mark_auto(rows, count);
+        mark_auto(rows, count);
         bench_table_rows(table, &t, rows, count, wrong);
     }
     bench_trial_close(&t);

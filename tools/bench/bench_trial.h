@@ -64,10 +64,6 @@ typedef struct bench_row {
 
 enum { BENCH_ROWS = 64, BENCH_REPEATS = 20 };
 
-/* Returns the operator that provides the matrix in this precision; it is
- * created once. */
-sps_status bench_operator(bench *b, bool single, sps_operator **op_p);
-
 sps_status bench_trial_open(bench *b, const bench_run *what, int k,
                             bench_trial *t);
 void bench_trial_close(bench_trial *t);
@@ -81,9 +77,6 @@ const sps_kernel *bench_next_kernel(const bench_trial *t, int *i);
 const sps_kernel *bench_mkl(void);
 /* Plans, checks and times row->kernel; *done is false if it does not fit. */
 sps_status bench_measure(bench_trial *t, bench_row *row, bool *done);
-/* Marks the choice of "auto": the lowest predicted time among kernels that can
- * be planned. */
-void bench_mark_auto(bench_row *rows, int count);
 /* Returns the least number of bytes to be moved: A as stored, each block
  * once. */
 double bench_floor(const bench_trial *t);

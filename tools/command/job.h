@@ -179,10 +179,7 @@ void signals_context(sps_context *ctx);
 
 /* report.c */
 void report_print(const job *j, FILE *f);
-void report_explain(const job *j, FILE *f);
 double report_median(const double *x, int k);
-/* Writes a number of bytes as "12.3 MB", and returns text. */
-const char *report_bytes(double bytes, char *text, size_t size);
 
 /* json.c: returns EXIT_CONVERGED, or EXIT_OUTPUT with a text in error. */
 int json_write(const job *j, const char *path, char *error, size_t size);

@@ -10,7 +10,8 @@
 
 enum { INDENT = 14 };
 
-const char *report_bytes(double bytes, char *text, size_t size)
+/* Writes a number of bytes as "12.3 MB", and returns text. */
+static const char *size_of(double bytes, char *text, size_t size)
 {
     static const char *const unit[] = {"bytes", "kB", "MB", "GB", "TB"};
     int i = 0;
@@ -246,11 +247,11 @@ static void costs(const job *j, FILE *f)
                    "small %.3f\n", t->spmm, t->precond, t->gram, t->small);
     }
     label(f, "memory");
-    fprintf(f, "host %s at most", report_bytes((double)j->bytes.host, host,
-                                               sizeof host));
+    fprintf(f, "host %s at most", size_of((double)j->bytes.host, host,
+                                          sizeof host));
     if (j->info.place == SPS_CUDA)
-        fprintf(f, ", GPU %s", report_bytes((double)j->info.device_peak,
-                                            device, sizeof device));
+        fprintf(f, ", GPU %s", size_of((double)j->info.device_peak,
+                                       device, sizeof device));
     fputc('\n', f);
 }
 
@@ -267,18 +268,17 @@ static void predicted(const job *j, FILE *f)
             first ? ", in the first step of auto" : "",
             floats ? ", except as a note says" : "");
     fprintf(f, "    host memory   %s (%zu bytes)\n",
-            report_bytes((double)j->bytes.host, text, sizeof text),
+            size_of((double)j->bytes.host, text, sizeof text),
             j->bytes.host);
     if (j->info.place == SPS_CUDA)
         fprintf(f, "    GPU memory    %s (%zu bytes), %s free before\n",
-                report_bytes((double)j->info.device_peak, text, sizeof text),
+                size_of((double)j->info.device_peak, text, sizeof text),
                 j->info.device_peak,
-                report_bytes((double)(j->info.device_free +
-                                      j->info.device_bytes),
-                             (char[32]){""}, 32));
+                size_of((double)(j->info.device_free + j->info.device_bytes),
+                        (char[32]){""}, 32));
 }
 
-void report_explain(const job *j, FILE *f)
+static void explain(const job *j, FILE *f)
 {
     size_t size;
     char *text, none[1];
@@ -310,5 +310,5 @@ void report_print(const job *j, FILE *f)
         fprintf(f, "%s\n", j->opt.file.out);
     }
     if (*j->end.advice) wrapped(f, "try next", j->end.advice);
-    if (j->opt.explain || j->opt.dry_run) report_explain(j, f);
+    if (j->opt.explain || j->opt.dry_run) explain(j, f);
 }

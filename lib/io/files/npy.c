@@ -8,7 +8,7 @@
 
 enum { LONGEST = 1 << 14 };      /* bytes of a header */
 
-bool spsi_npy_begins(const char *p, size_t length)
+static bool begins_so(const char *p, size_t length)
 {
     return length >= 10 && memcmp(p, "\x93NUMPY", 6) == 0;
 }
@@ -150,7 +150,7 @@ sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a)
 
     memset(a, 0, sizeof *a);
     SPS_TRY(spsi_bytes_take(b, p, 10, "the header of an array"));
-    SPS_REQUIRE(b->f->ctx, spsi_npy_begins((char *)p, 10) && p[6] >= 1 &&
+    SPS_REQUIRE(b->f->ctx, begins_so((char *)p, 10) && p[6] >= 1 &&
                 p[6] <= 3, SPS_EPARSE, "%s: no array of NumPy, or one of "
                 "version %d (1 to 3 are read)", b->name, p[6]);
     length = (size_t)p[8] | (size_t)p[9] << 8;
@@ -173,7 +173,10 @@ fail:
 
 /* ------------------------------------------------------------------ array */
 
-sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c)
+/* Reads the values of a 1-D or 2-D array to c->x, and its sizes to c.  A
+ * complex value becomes two doubles, for blocks only; c->info.field is then
+ * "complex". */
+static sps_status dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c)
 {
     const spsi_file *f = b->f;
     spsi_binary t = a->type;
@@ -208,7 +211,7 @@ fail:
 static bool recognise(const spsi_file *f, const char *head, size_t length)
 {
     (void)f;
-    return spsi_npy_begins(head, length);
+    return begins_so(head, length);
 }
 
 static sps_status read_npy_file(const spsi_file *f, spsi_content *c)
@@ -221,7 +224,7 @@ static sps_status read_npy_file(const spsi_file *f, spsi_content *c)
 
     SPS_TRY(spsi_bytes_open(f, &b));
     SPS_TRY(spsi_npy_header(&b, &a));
-    SPS_TRY(spsi_npy_dense(&b, &a, c));
+    SPS_TRY(dense(&b, &a, c));
     if (f->peek) goto fail;
     SPS_TRY(spsi_bytes_peek(&b, 1, &p, &more));
     SPS_REQUIRE(f->ctx, more == 0, SPS_EPARSE, "%s: byte %llu: more bytes "

@@ -24,16 +24,11 @@ typedef struct spsi_npy {
     int64_t count;             /* product of shape */
 } spsi_npy;
 
-bool spsi_npy_begins(const char *p, size_t length);
 /* Reads the header.  EPARSE if it is malformed, or for a type that is not
  * supported. */
 sps_status spsi_npy_header(spsi_bytes *b, spsi_npy *a);
 /* Returns EPARSE if the values are complex. */
 sps_status spsi_npy_real(const spsi_bytes *b, const spsi_npy *a);
-/* Reads the values of a 1-D or 2-D array to c->x, and its sizes to c.  A
- * complex value becomes two doubles, for blocks only; c->info.field is then
- * "complex". */
-sps_status spsi_npy_dense(spsi_bytes *b, const spsi_npy *a, spsi_content *c);
 
 /* Prints the header of an array by rows, or by columns if `fortran`; `type` is
  * written as in Python.  It has 128 or 192 bytes.  columns = 0 is a 1-D array,

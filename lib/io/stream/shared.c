@@ -10,7 +10,6 @@
 
 #include "core/comm.h"
 
-enum { SLICE = 4096 };         /* numbers summed by one call of spsi_reduce */
 
 static sps_status fail_errno(const spsi_shared *s, const char *doing)
 {
@@ -139,9 +138,7 @@ sps_status spsi_shared_place(spsi_shared *s, int count, double *lengths,
     SPS_TRY(SPS_NEW(s->ctx, all, &table));
     memcpy(table + (int64_t)own * count, lengths,
            (size_t)count * sizeof *table);
-    for (int64_t i = 0; i < all; i += SLICE)
-        SPS_TRY(spsi_reduce(s->ctx, table + i,
-                            (int)(all - i < SLICE ? all - i : SLICE)));
+    SPS_TRY(spsi_reduce_long(s->ctx, table, all));
     for (int i = 0; i < count; i++) {
         starts[i] = lengths[i] = 0;
         for (int r = 0; r < size; r++) {

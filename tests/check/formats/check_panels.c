@@ -25,16 +25,40 @@ typedef struct found {
     double *val;
 } found;
 
+/* The column that element `delta` of a window's lists stands for, as kernels
+ * decode it. */
+static int32_t column_at(const void *image, const sps_panel *p,
+                         const sps_panel_window *w, int64_t delta)
+{
+    const uint16_t *deltas = (const uint16_t *)(const void *)
+        ((const char *)image + p->deltas) + w->delta;
+
+    if (w->whole) return ((const int32_t *)(const void *)deltas)[delta];
+    return w->base[deltas[delta] >> SPS_PACKED_BITS] +
+           deltas[delta] % SPS_PACKED_REACH;
+}
+
+static double value_of(const void *image, const sps_panel *p, int64_t value)
+{
+    const char *v = (const char *)image + p->values;
+
+    if (p->kind == SPS_PANEL_DOUBLE)
+        return ((const double *)(const void *)v)[value];
+    if (p->kind == SPS_PANEL_FLOAT)
+        return ((const float *)(const void *)v)[value];
+    return ((const double *)(const void *)((const char *)image + p->table))
+        [((const uint8_t *)v)[value]];
+}
+
 static void take_entries(found *f, const void *image, const sps_panel *p,
                          const sps_panel_window *w, int s)
 {
     const sps_strip *strip = spsi_panel_strips(image, p) + w->strip + s;
 
     for (int e = 0; e < strip[1].value - strip[0].value; e++) {
-        f->col[f->entries] = spsi_panel_column(image, p, w,
-                                               strip[0].delta + e);
-        f->val[f->entries++] = spsi_panel_value(
-            image, p, (int64_t)w->value + strip[0].value + e);
+        f->col[f->entries] = column_at(image, p, w, strip[0].delta + e);
+        f->val[f->entries++] = value_of(image, p, (int64_t)w->value +
+                                                  strip[0].value + e);
     }
     f->shared += s > 0 && strip[0].delta == strip[-1].delta &&
                  strip[0].value > strip[-1].value;
