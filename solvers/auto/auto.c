@@ -5,22 +5,6 @@
 #include "operator/operator_ranks.h"
 #include "solvers/auto/chain.h"
 
-/* Creates block CG, with CG as fallback, for several right-hand sides, and CG
- * for one. */
-sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p)
-{
-    sps_linear_args chosen = *a;
-
-    chosen.type = spsi_linear_type(a->k > 1 ? "block_cg" : "cg");
-    chosen.fallback = a->k > 1 ? spsi_linear_type("cg") : NULL;
-    chosen.mixed = true;
-    spsi_note(a->A->ctx, a->k > 1
-              ? "solver auto: block_cg, since %d right-hand sides can share "
-                "their search directions; cg is the fallback"
-              : "solver auto: cg, since there is %d right-hand side", a->k);
-    return spsi_linear_create(&chosen, s_p);
-}
-
 static sps_status ops_linear(void *of, const sps_block *B, sps_block *X,
                              sps_result *result)
 {
@@ -52,7 +36,7 @@ static sps_status create_conjugate(const sps_linear_args *a,
                                    const sps_solver_ops **ops, void **of)
 {
     sps_linear *s = NULL;
-    const sps_status st = spsi_auto_conjugate(a, &s);
+    const sps_status st = spsi_chain_conjugate(a, &s);
 
     *ops = &spsi_linear_ops;
     *of = s;

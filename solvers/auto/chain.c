@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* chain.c - the fallback chain of solver auto.
  *
- * chain_plan.c chooses its steps.
+ * chain_plan.c chooses its steps, chain_pace.c judges their convergence, and
+ * chain_report.c makes one result of theirs.
  *
  * A step is abandoned when its method stops before the tolerance is reached,
  * when its share of the remaining time is used up, or when its convergence so
@@ -21,7 +22,6 @@
 #include "core/abi.h"
 #include "solvers/auto/chain.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,20 +36,15 @@ enum { FACTOR_RESTART = 10 };
 
 /* ----------------------------------------------------------------- solvers */
 
-static double spent(const sps_chain *l)
-{
-    return spsi_agreed_now(l->ctx) - l->solve.started;
-}
-
 static bool time_over(const sps_chain *l)
 {
-    return l->opt.max_seconds > 0 && spent(l) >= l->opt.max_seconds;
+    return l->opt.max_seconds > 0 && spsi_chain_spent(l) >= l->opt.max_seconds;
 }
 
 /* Returns the seconds that step `at` may use; 0: no limit. */
 static double seconds_left(const sps_chain *l, int at, bool last)
 {
-    const double left = l->opt.max_seconds - spent(l);
+    const double left = l->opt.max_seconds - spsi_chain_spent(l);
 
     if (l->opt.max_seconds <= 0) return 0;
     return fmax(1e-3, last ? left : left * l->step[at].share);
@@ -92,29 +87,25 @@ static double worth(const sps_chain *l, int at)
                                                  : f->worth[at >= f->early];
 }
 
-static bool has_factors(const sps_chain *l, int at)
+sps_status spsi_chain_conjugate(const sps_linear_args *a, sps_linear **s_p)
 {
-    return !l->M && (l->step[at].complete ||
-                     !strcmp(l->step[at].precond, "factor"));
-}
+    sps_linear_args chosen = *a;
 
-static const char *method_of(const sps_chain *l, int at)
-{
-    const char *solver = l->step[at].solver;
-
-    return strcmp(solver, "auto") ? solver : l->k > 1 ? "block_cg" : "cg";
-}
-
-const char *spsi_chain_name(const sps_chain *l, int at)
-{
-    return has_factors(l, at) ? "direct" : method_of(l, at);
+    chosen.type = spsi_linear_type(a->k > 1 ? "block_cg" : "cg");
+    chosen.fallback = a->k > 1 ? spsi_linear_type("cg") : NULL;
+    chosen.mixed = true;
+    spsi_note(a->A->ctx, a->k > 1
+              ? "solver auto: block_cg, since %d right-hand sides can share "
+                "their search directions; cg is the fallback"
+              : "solver auto: cg, since there is %d right-hand side", a->k);
+    return spsi_linear_create(&chosen, s_p);
 }
 
 /* Creates refinement with factors, and adds a note that says why. */
 static sps_status make_direct(sps_chain *l, int at, const sps_linear_args *a,
                               sps_linear **s_p)
 {
-    const char *fallback = method_of(l, at);
+    const char *fallback = spsi_chain_method(l, at);
     sps_status st;
 
     l->A->cache->worth = l->step[at].complete
@@ -161,10 +152,10 @@ static sps_status make_solver(sps_chain *l, int at, sps_linear **s_p)
         spsi_deadline_end(l->ctx, before);
         if (st != SPS_OK) return st;
     }
-    if (has_factors(l, at)) return make_direct(l, at, &a, s_p);
+    if (spsi_chain_has_factors(l, at)) return make_direct(l, at, &a, s_p);
     l->A->cache->worth = at == l->factors.deep ? l->factors.deep_worth : 0;
     st = strcmp(step->solver, "auto") ? spsi_linear_named(&a, step->solver, s_p)
-                                      : spsi_auto_conjugate(&a, s_p);
+                                      : spsi_chain_conjugate(&a, s_p);
     l->A->cache->worth = 0;
     return st;
 }
@@ -297,65 +288,6 @@ static sps_status reuse_last_good(sps_chain *l)
 
 /* ---------------------------------------------------------------- monitor */
 
-/* Returns the iterations in which a residual falls from `from` to rtol, if it
- * has fallen to `to` in `count` of them. */
-static double extrapolate(const sps_chain *l, double from, double to, int count)
-{
-    const double gain = log(from / to);
-
-    return gain > 0 ? count * log(from / fmax(l->opt.rtol, DBL_MIN)) / gain
-                    : INFINITY;
-}
-
-/* Predicts the iterations of the whole step from its convergence so far: since
- * its start, or, if that is sooner, since the largest residual, if that was in
- * the first half.  Where entries differ by many orders of magnitude, residuals
- * grow at the first iterations and may fall fast after them. */
-static double predicted(const sps_chain *l, int iteration)
-{
-    const sps_chain_pace *p = &l->pace;
-    const double all = extrapolate(l, p->first, p->best, iteration);
-
-    if (2 * p->since > iteration) return all;
-    return fmin(all, p->since + extrapolate(l, p->peak, p->now,
-                                            iteration - p->since));
-}
-
-/* A step that has used up its share of the time continues if it is predicted to
- * converge within half of the time that remains. */
-static bool ends_in_time(const sps_chain *l, int iteration)
-{
-    const double each = (spsi_agreed_now(l->ctx) - l->pace.begun) / iteration;
-
-    return each * (predicted(l, iteration) - iteration) <
-           0.5 * (l->opt.max_seconds - spent(l));
-}
-
-static bool too_slow(sps_chain *l, const sps_progress *p)
-{
-    const sps_step *step = &l->step[l->at];
-    sps_chain_pace *pace = &l->pace;
-    const int degree = l->now->M ? l->now->M->products + 1 : 1;
-    const int every = step->grace < 10 ? step->grace : 10;
-
-    if (p->iteration == 0)
-        pace->first = pace->best = pace->peak = p->worst;
-    if (p->worst < pace->best) pace->best = p->worst;
-    if (p->iteration == 0 || p->worst > pace->peak) {
-        pace->peak = p->worst;
-        pace->since = p->iteration;
-    }
-    pace->now = p->worst;
-    if (!pace->may_abandon || !step->patience || p->iteration < 1) return false;
-    if (pace->allowed > 0 &&
-        spsi_agreed_now(l->ctx) - pace->begun > pace->allowed)
-        return !ends_in_time(l, p->iteration);
-    /* With a polynomial of A as preconditioner, an iteration counts as many
-     * times as it has products with A. */
-    return p->iteration >= step->grace / degree && p->iteration % every == 0 &&
-           predicted(l, p->iteration) > (double)step->patience / degree;
-}
-
 /* The monitor of each step.  The caller's monitor sees all steps as one
  * solve. */
 static bool monitor_step(const sps_progress *p, void *data)
@@ -364,117 +296,21 @@ static bool monitor_step(const sps_progress *p, void *data)
     sps_progress whole = *p;
 
     whole.iteration += l->solve.iterations;
-    whole.seconds = spent(l);
+    whole.seconds = spsi_chain_spent(l);
     if (p->iteration == 0 && l->solve.iterations > 0) whole.event = "next step";
     if (!spsi_agreed_monitor(l->ctx, l->opt.monitor, l->opt.monitor_data,
                              &whole))
         l->solve.stopped = true;
     else
-        l->pace.slow = too_slow(l, p);
+        l->pace.slow = spsi_chain_too_slow(l, p);
     return !l->solve.stopped && !l->pace.slow;
 }
 
 /* ------------------------------------------------------------------ solve */
 
-static void add_up(sps_result *sum, const sps_result *r)
-{
-    const sps_result before = *sum;
-
-    *sum = *r;
-    sum->iterations += before.iterations;
-    sum->restarts += before.restarts;
-    sum->applies_A += before.applies_A;
-    sum->applies_M += before.applies_M;
-    sum->seconds.verify += before.seconds.verify;
-    sum->seconds.spmm += before.seconds.spmm;
-    sum->seconds.precond += before.seconds.precond;
-    sum->seconds.gram += before.seconds.gram;
-    sum->seconds.small += before.seconds.small;
-}
-
-/* A step that its monitor abandons ends with SPS_STOP_INTERRUPTED: replaces
- * that reason by `stop`. */
-static void replace_stop(sps_chain *l, sps_result *r, sps_stop stop)
-{
-    r->stop = stop;
-    for (int j = 0; j < l->k; j++)
-        if (l->now->result.column[j] == SPS_STOP_INTERRUPTED)
-            l->now->result.column[j] = stop;
-}
-
 static bool over(const sps_chain *l)
 {
     return l->solve.iterations >= l->opt.max_iterations || time_over(l);
-}
-
-/* Returns whether another step may improve column j: it has not converged, its
- * x is not a least-squares solution, and its b is finite. */
-static bool wants_more(const sps_chain *l, int j)
-{
-    const sps_stop why = l->now->result.column[j];
-
-    return why < 0 && why != SPS_STOP_LEAST_SQUARES &&
-           isfinite(l->now->rhs.norm[j]);
-}
-
-static bool worked(const sps_chain *l)
-{
-    for (int j = 0; j < l->k; j++)
-        if (wants_more(l, j)) return false;
-    return true;
-}
-
-/* Called when the plan had further steps but a limit of time or iterations was
- * reached: reports that limit as the reason, not the stop of the step that ran
- * last. */
-static void report_limit(sps_chain *l, sps_result *r)
-{
-    r->stop = l->solve.iterations >= l->opt.max_iterations
-                  ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME;
-    for (int j = 0; j < l->k; j++)
-        if (wants_more(l, j)) l->now->result.column[j] = r->stop;
-}
-
-/* Returns why column j stopped, with what a step with factors has found about
- * its b, which later steps do not know: they call a part outside the range of A
- * stagnation, and a residual that rounding keeps from falling a singular A. */
-static sps_stop reason(const sps_chain *l, int j)
-{
-    const sps_stop now = l->now->result.column[j], then = l->solve.ranged[j];
-    const bool inside = then == SPS_STOP_STAGNATED ||
-                        then == SPS_STOP_ROUNDING;
-
-    if (then == SPS_STOP_SINGULAR && now == SPS_STOP_STAGNATED &&
-        !spsi_columns_accurate(l->now, j))
-        return then;
-    return inside && now == SPS_STOP_SINGULAR ? then : now;
-}
-
-/* Reports these reasons.  The whole ends with SPS_STOP_SINGULAR if a column
- * does, else as before if a column still does, else with the first reason other
- * than a least-squares solution. */
-static void report_range(sps_chain *l, sps_result *r)
-{
-    bool singular = false, same = false;
-    sps_stop other = SPS_STOP_LEAST_SQUARES;
-
-    for (int j = 0; j < l->k; j++) {
-        const sps_stop why = reason(l, j);
-
-        l->now->result.column[j] = why;
-        singular = singular || why == SPS_STOP_SINGULAR;
-        same = same || why == r->stop;
-        if (why < 0 && other == SPS_STOP_LEAST_SQUARES) other = why;
-    }
-    if (singular) r->stop = SPS_STOP_SINGULAR;
-    else if (!same) r->stop = other;
-}
-
-static void record_range(sps_chain *l)
-{
-    if (!l->now->M || l->now->M->zero_pivots <= 0) return;
-    for (int j = 0; j < l->k; j++)
-        l->solve.ranged[j] = l->now->result.column[j];
 }
 
 static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
@@ -494,22 +330,23 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
                             !strcmp(l->step[l->at].precond, "ilut");
     l->solve.tried++;
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
-    if (has_factors(l, l->at))
+    if (spsi_chain_has_factors(l, l->at))
         l->solve.rounded = r.stop == SPS_STOP_STAGNATED ||
                            r.stop == SPS_STOP_SINGULAR;
-    record_range(l);
+    spsi_chain_record_range(l);
     l->solve.iterations += r.iterations;
     if (l->pace.slow && r.stop == SPS_STOP_INTERRUPTED)
-        replace_stop(l, &r, l->solve.iterations >= l->opt.max_iterations
+        spsi_chain_replace_stop(l, &r,
+                                l->solve.iterations >= l->opt.max_iterations
                                 ? SPS_STOP_MAX_ITERATIONS : SPS_STOP_MAX_TIME);
-    if (l->count > 1 && (!worked(l) || l->at > 0))
+    if (l->count > 1 && (!spsi_chain_worked(l) || l->at > 0))
         spsi_note(l->ctx, "auto: step %d, %s with %s: %d iteration%s, %.2f s, "
                   "residual %.2e, %s", l->solve.tried, r.solver, r.precond,
                   r.iterations, r.iterations == 1 ? "" : "s",
                   spsi_agreed_now(l->ctx) - begun, r.worst_residual,
                   l->pace.slow && r.stop < 0 ? "too slow"
                                              : sps_stop_string(r.stop));
-    add_up(sum, &r);
+    spsi_chain_add_up(sum, &r);
     if (r.stop == SPS_STOP_INDEFINITE) l->indefinite = true;
 fail:
     return st;
@@ -520,8 +357,9 @@ fail:
  * solve was stopped, or a limit is reached. */
 static bool finished(const sps_chain *l, const sps_result *r)
 {
-    return worked(l) || l->solve.stopped || spsi_agreed_cancel(l->ctx) ||
-           over(l) || (r->stop == SPS_STOP_NOT_FINITE && !l->finite) ||
+    return spsi_chain_worked(l) || l->solve.stopped ||
+           spsi_agreed_cancel(l->ctx) || over(l) ||
+           (r->stop == SPS_STOP_NOT_FINITE && !l->finite) ||
            l->opt.norm == SPS_NORM_START;
 }
 
@@ -595,13 +433,14 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
         st = SPS_OK;
         if (!more && !over(l)) SPS_TRY(run_step(l, B, X, true, &sum));
     }
-    if (left && over(l) && !worked(l) && sum.stop != SPS_STOP_INTERRUPTED)
-        report_limit(l, &sum);
+    if (left && over(l) && !spsi_chain_worked(l) &&
+        sum.stop != SPS_STOP_INTERRUPTED)
+        spsi_chain_report_limit(l, &sum);
     if (sum.stop == SPS_STOP_STAGNATED || sum.stop == SPS_STOP_SINGULAR)
-        report_range(l, &sum);
+        spsi_chain_report_range(l, &sum);
     sum.seconds.solve = spsi_now() - began - sum.seconds.verify;
-    l->failed = !worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
-    if (worked(l)) l->last_good = l->at;
+    l->failed = !spsi_chain_worked(l) && sum.stop != SPS_STOP_INTERRUPTED;
+    if (spsi_chain_worked(l)) l->last_good = l->at;
     if (result) spsi_abi_copy(&sum, result);
 fail:
     return st;
@@ -629,7 +468,7 @@ sps_status spsi_chain_create(const sps_linear_args *a, sps_chain **l_p)
     SPS_TRY(spsi_chain_plan(l, &o));
     spsi_chain_note(l, &o);
     SPS_TRY(first_step(l));
-    l->solve.setup = spent(l);
+    l->solve.setup = spsi_chain_spent(l);
     spsi_deadline_end(ctx, before);
     *l_p = l;
     return SPS_OK;

@@ -5,6 +5,7 @@
 #ifndef SPS_CHAIN_H
 #define SPS_CHAIN_H
 
+#include "core/comm.h"
 #include "driver/linear.h"
 
 #define SPS_CHAIN_STEPS 16
@@ -136,12 +137,40 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
                              sps_result *result);
 void spsi_chain_destroy(sps_chain **l_p);
 
-/* auto.c: creates conjugate gradients, in block form for several right-hand
- * sides.  For a callback solver auto uses only this method. */
-sps_status spsi_auto_conjugate(const sps_linear_args *a, sps_linear **s_p);
+/* Returns the seconds since the solve started. */
+static inline double spsi_chain_spent(const sps_chain *l)
+{
+    return spsi_agreed_now(l->ctx) - l->solve.started;
+}
 
-/* Returns the name of step `at` in notes. */
+/* Creates conjugate gradients, for several right-hand sides in block form with
+ * the usual one as fallback.  For a callback solver auto uses only this
+ * method. */
+sps_status spsi_chain_conjugate(const sps_linear_args *a, sps_linear **s_p);
+
+/* chain_pace.c: records the progress of the current step, and returns whether
+ * it is abandoned. */
+bool spsi_chain_too_slow(sps_chain *l, const sps_progress *p);
+
+/* chain_report.c: return the method of step `at`, and its name in notes. */
+const char *spsi_chain_method(const sps_chain *l, int at);
 const char *spsi_chain_name(const sps_chain *l, int at);
+bool spsi_chain_has_factors(const sps_chain *l, int at);
+/* Adds the result r of a step to the sum of those before. */
+void spsi_chain_add_up(sps_result *sum, const sps_result *r);
+/* A step that its monitor abandons ends with SPS_STOP_INTERRUPTED: replaces
+ * that reason by `stop`. */
+void spsi_chain_replace_stop(sps_chain *l, sps_result *r, sps_stop stop);
+/* Returns whether no further step can improve a column. */
+bool spsi_chain_worked(const sps_chain *l);
+/* Called when the plan had further steps but a limit of time or iterations was
+ * reached: reports that limit as the reason, not the stop of the step that ran
+ * last. */
+void spsi_chain_report_limit(sps_chain *l, sps_result *r);
+/* Records why columns stopped in a step whose factors have zero pivots, and
+ * reports the reasons of all steps. */
+void spsi_chain_record_range(sps_chain *l);
+void spsi_chain_report_range(sps_chain *l, sps_result *r);
 
 /* chain_plan.c: examines A and sets *o. */
 sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o);
