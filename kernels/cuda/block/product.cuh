@@ -97,6 +97,11 @@ template <int E, sums S> struct wide_shape {
     /* Number of tiles of 16 columns of Y that are kept in registers until all
      * are computed. */
     static constexpr int kept = T > 4 ? 1 : T;
+    /* Rows of Y are written when the rows of W for all columns have arrived: a
+     * cache line that is partly written while another part of it is being
+     * loaded is fetched twice.  Beyond 64 columns there are not enough
+     * registers. */
+    static constexpr bool at_once = kept == T;
     static constexpr int rows = threads / 32 * 8 * eights; /* rows of a
                                                               thread block */
     static constexpr int tiles = T * (T + 1) / 2;          /* 16 x 16 tiles
@@ -108,6 +113,13 @@ template <int E, sums S> struct wide_shape {
     static constexpr size_t shared =
         8 * (S == GRAM && own < 256 * tiles ? 256 * tiles : own);
 };
+
+/* Whether wide_kernel prefetches the next rows during the product: with sums,
+ * since computing them takes time, and all warps would then wait for memory at
+ * the same time. */
+template <access HOW, sums S>
+constexpr bool prefetches =
+    HOW == WHOLE ? S != NO_SUMS : HOW == PADDED && S == GRAM;
 
 /* Stores a C (k1 x k2, column-major) in the order in which lanes read it:
  * element (((m T + s) 4 + i) 32 + lane) 2 + h is entry (16 s + 8 (i / 2) + 2t +
@@ -172,8 +184,9 @@ __device__ __forceinline__ void take_old(const product &p, int64_t row,
 }
 
 /* d[b] += the columns of tile m of the product x C; calls then(s) when tile s
- * of x is no longer needed. beside: this lane's last element of x is padding
- * and is set to zero. */
+ * of x is no longer needed. beside: this lane's last element of x is the
+ * padding after an odd last column, which may be NaN, and is set to zero.  (The
+ * padding of W only enters the padding of Y.) */
 template <int E, int T, int NB, class THEN>
 __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
                                          const double *fragment, int m, int k1,
@@ -189,7 +202,8 @@ __device__ __forceinline__ void multiply(double (*d)[4], double (*x)[T][4],
         if (16 * s >= k1) break;
 #pragma unroll
         for (int i = 0; i < (half ? 2 : 4); i++) {
-            double2 v = *reinterpret_cast<const double2 *>(f + 64 * (4 * s + i));
+            const double *from = f + 64 * (4 * s + i);
+            double2 v = *reinterpret_cast<const double2 *>(from);
 
             a[2 * i] = v.x;
             a[2 * i + 1] = v.y;
@@ -227,6 +241,24 @@ __device__ __forceinline__ void add_squares(const double (*d)[4], double *norms)
         norms[0] += s0;
         norms[1] += s1;
     }
+}
+
+/* Stores d, this lane's elements of tile m, to Y; py: the address of its first
+ * element of Y. */
+template <int NB, access HOW>
+__device__ __forceinline__ void put_tile(const operands &o, int64_t row, int m,
+                                         double *py, const double (*d)[4])
+{
+    int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+
+#pragma unroll
+    for (int b = 0; b < NB; b++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            put<HOW>(py + (8 * b + h) * o.first.ldy + 16 * m,
+                     row + 2 * t + 8 * b + h < o.n,
+                     o.first.wide - 16 * m - 2 * g,
+                     make_double2(d[b][h], d[b][2 + h]));
 }
 
 /* gram[tile (m1, m2)] += R'R over the rows in d, for m1 <= m2. */
@@ -300,6 +332,40 @@ __device__ void write_gram(double (*gram)[2][4], double *shared, double *part,
             }
 }
 
+/* Loads what a lane holds of 8 NB rows from `row` on: w, its elements of the
+ * first KEPT tiles of W, and (take_rows) x, those of X. */
+template <int NB, int KEPT, access HOW>
+__device__ __forceinline__ void take_old_tiles(const operands &o, int64_t row,
+                                               double2 (*w)[NB][2])
+{
+#pragma unroll
+    for (int m = 0; m < KEPT; m++)
+        take_old<NB, HOW>(o.first, row, o.n, o.k2, m, w[m]);
+}
+
+template <int E, int T, int NB, int KEPT, access HOW>
+__device__ __forceinline__ void take_rows(const operands &o, int64_t row,
+                                          double (*x)[T][4],
+                                          double2 (*w)[NB][2])
+{
+#pragma unroll
+    for (int s = 0; s < T; s++)
+        take_sixteen<E, T, NB, HOW>(o.first, row, o.n, o.k1, s, x);
+    take_old_tiles<NB, KEPT, HOW>(o, row, w);
+}
+
+/* d = b W, from this lane's elements of a tile of W. */
+template <int NB>
+__device__ __forceinline__ void scale_old(double b, const double2 (*w)[2],
+                                          double (*d)[4])
+{
+#pragma unroll
+    for (int r = 0; r < NB; r++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            d[r][e] = b * (e < 2 ? w[r][e % 2].x : w[r][e % 2].y);
+}
+
 template <int E, access HOW, sums S>
 __global__ void
 __launch_bounds__((wide_shape<E, S>::threads), (wide_shape<E, S>::per_sm))
@@ -307,21 +373,9 @@ wide_kernel(operands o)
 {
     using shape = wide_shape<E, S>;
     constexpr int T = shape::T, NB = shape::eights, kept = shape::kept;
-    /* Rows of Y are written when the rows of W for all columns have arrived: a
-     * cache line that is partly written while another part of it is being
-     * loaded is fetched twice.  Beyond 64 columns there are not enough
-     * registers. */
-    constexpr bool at_once = kept == T;
-    /* With sums, the next rows are prefetched during the product: computing the
-     * sums takes time, and all warps would then wait for memory at the same
-     * time. */
-    constexpr bool ahead =
-        HOW == WHOLE ? S != NO_SUMS : HOW == PADDED && S == GRAM;
+    constexpr bool at_once = shape::at_once, ahead = prefetches<HOW, S>;
     extern __shared__ double fragment[];
     int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    /* This lane's last element of X is the padding after an odd last column.
-     * It may be NaN and must not enter the product.  The padding of W only
-     * enters the padding of Y. */
     const bool beside = HOW == PADDED && o.k1 == 8 * E - 7 + 2 * t;
     double *norms = fragment + T * T * 256;
     double *own = norms + threadIdx.x / 32 * (16 * T) + 2 * g;
@@ -330,63 +384,37 @@ wide_kernel(operands o)
     int64_t step = (int64_t)gridDim.x * shape::rows;
     int64_t row = (int64_t)blockIdx.x * shape::rows +
                   threadIdx.x / 32 * (8 * NB);
-    auto take = [&](const product &p, int64_t row) {
-#pragma unroll
-        for (int s = 0; s < T; s++)
-            take_sixteen<E, T, NB, HOW>(p, row, o.n, o.k1, s, x);
-#pragma unroll
-        for (int m = 0; m < kept; m++)
-            take_old<NB, HOW>(p, row, o.n, o.k2, m, w[m]);
-    };
 
     arrange<T>(fragment, o.first, o.k1, o.k2);
     if (S == SQUARES && t == 0)
         for (int m = 0; m < T; m++) own[16 * m] = own[16 * m + 1] = 0;
     __syncthreads();
-    if (ahead) take(o.first, row);
+    if (ahead) take_rows<E, T, NB, kept, HOW>(o, row, x, w);
     for (; row < o.n; row += step) {
-        const product &p = o.first;
-        double *py = p.y + (row + 2 * t) * p.ldy + 2 * g;
+        double *py = o.first.y + (row + 2 * t) * o.first.ldy + 2 * g;
         double acc[kept][NB][4];
 
-        auto finish = [&](int m, double (*d)[4]) {
-#pragma unroll
-            for (int b = 0; b < NB; b++) {
-#pragma unroll
-                for (int h = 0; h < 2; h++)
-                    put<HOW>(py + (8 * b + h) * p.ldy + 16 * m,
-                             row + 2 * t + 8 * b + h < o.n,
-                             p.wide - 16 * m - 2 * g,
-                             make_double2(d[b][h], d[b][2 + h]));
-            }
+        auto finish = [&](int m, const double (*d)[4]) {
+            put_tile<NB, HOW>(o, row, m, py, d);
             if (S == SQUARES) add_squares<NB>(d, own + 16 * m);
         };
+        auto next = [&](int s) {
+            take_sixteen<E, T, NB, HOW>(o.first, row + step, o.n, o.k1, s, x);
+        };
 
-        if (!ahead) take(p, row);
+        if (!ahead) take_rows<E, T, NB, kept, HOW>(o, row, x, w);
 #pragma unroll(kept)
         for (int m = 0; m < T; m++) {
             double (*d)[4] = acc[at_once ? m : 0];
-            double2 (*old)[2] = w[at_once ? m : 0];
 
-#pragma unroll
-            for (int b = 0; b < NB; b++)
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    d[b][e] = p.b * (e < 2 ? old[b][e % 2].x
-                                           : old[b][e % 2].y);
+            scale_old<NB>(o.first.b, w[at_once ? m : 0], d);
             if (16 * m >= o.k2) continue;
             if (ahead && 16 * (m + 1) >= o.k2) {
-#pragma unroll
-                for (int l = 0; l < kept; l++)
-                    take_old<NB, HOW>(p, row + step, o.n, o.k2, l, w[l]);
-                auto then = [&](int s) {
-                    take_sixteen<E, T, NB, HOW>(p, row + step, o.n, o.k1,
-                                                s, x);
-                };
-                multiply<E, T, NB>(d, x, fragment, m, o.k1, beside, then);
+                take_old_tiles<NB, kept, HOW>(o, row + step, w);
+                multiply<E, T, NB>(d, x, fragment, m, o.k1, beside, next);
             } else {
                 if (!at_once)
-                    take_old<NB, HOW>(p, row, o.n, o.k2, m + 1, w[0]);
+                    take_old<NB, HOW>(o.first, row, o.n, o.k2, m + 1, w[0]);
                 multiply<E, T, NB>(d, x, fragment, m, o.k1, beside,
                                    [](int) {});
             }
