@@ -249,6 +249,65 @@ template <int W> struct lengths_room {
     int reasons;
 };
 
+/* Loads c, this thread's entries of C, as `parts` partial sums. */
+template <int MOST, int W, int THREADS>
+__device__ __forceinline__ void fetch_right(const step_arrays &w, double *c)
+{
+    constexpr int each = (W * W + THREADS - 1) / THREADS;
+    const int square = w.k * w.k;
+
+#pragma unroll
+    for (int q = 0; q < each; q++) {
+        const int e = (int)threadIdx.x + q * THREADS, i = e % W, j = e / W;
+
+        if (i < w.r && j < w.k)
+            c[q] = add_parts<MOST>(w.S + square, w.parts, 2 * square,
+                                   j * w.r + i);
+    }
+}
+
+/* Replaces c by the C that is stored, if it is given; returns whether one of
+ * this thread's entries is not finite. */
+template <int W, int THREADS>
+__device__ __forceinline__ bool check_right(const step_arrays &w, bool given,
+                                            double *c)
+{
+    constexpr int each = (W * W + THREADS - 1) / THREADS;
+    bool broken = false;
+
+#pragma unroll
+    for (int q = 0; q < each; q++) {
+        const int e = (int)threadIdx.x + q * THREADS, i = e % W, j = e / W;
+
+        if (i >= w.r || j >= w.k) continue;
+        if (given) c[q] = __ldcg(w.C + j * w.r + i);
+        broken = broken || !isfinite(c[q]);
+    }
+    return broken;
+}
+
+/* Factorises G in one team, and in the other S, whose factor only shows whether
+ * the basis is ill-conditioned; adds the reasons to stop to s.reasons. */
+template <int W, int SIZE>
+__device__ __forceinline__ void factorise_both(lengths_room<W> &s,
+                                               const step_arrays &w,
+                                               bool first, bool broken,
+                                               const team<SIZE> &g)
+{
+    dense_room<W> &mine = s.half[first ? 0 : 1];
+    const bool regular = eliminate(mine, w.r, g);
+
+    if (first) {
+        if (regular) keep_factor(mine, w.r, g);
+        else if (g.t == 0 && !broken) atomicOr(&s.reasons, SPS_FUSED_LENGTHS);
+    } else if (g.t < 32) {
+        bool ill = ill_conditioned(mine, w.r, w.condition) || !regular;
+
+        if (g.t == 0 && ill) atomicOr(&s.reasons, SPS_FUSED_BASIS);
+    }
+    __syncthreads();
+}
+
 /* Computes a = G^-1 C; *a_p becomes its address in shared memory, W doubles
  * from column to column.  Returns false, with the reasons in s.reasons, if the
  * step is not regular or must not be taken.  All sums are loaded before the
@@ -268,25 +327,11 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
     double c[each] = {}, *a = &s.half[1].m[0][0], *scratch = a + W * W;
     bool broken = false;
 
-#pragma unroll
-    for (int q = 0; q < each; q++) {
-        const int e = (int)threadIdx.x + q * THREADS, i = e % W, j = e / W;
-
-        if (i < r && j < w.k)
-            c[q] = add_parts<MOST>(w.S + square, w.parts, 2 * square,
-                                   j * r + i);
-    }
+    fetch_right<MOST, W, THREADS>(w, c);
     if (g.t == 0) mine.bad = 0;
     if (first) broken = fetch<MOST>(mine, w.G, w.parts, r * r, r, g);
     else fetch<MOST>(mine, w.S, w.parts, 2 * square, r, g);
-#pragma unroll
-    for (int q = 0; q < each; q++) {
-        const int e = (int)threadIdx.x + q * THREADS, i = e % W, j = e / W;
-
-        if (i >= r || j >= w.k) continue;
-        if (state.given) c[q] = __ldcg(w.C + j * r + i);
-        broken = broken || !isfinite(c[q]);
-    }
+    if (check_right<W, THREADS>(w, state.given, c)) broken = true;
     if (!first && !state.unchecked) g.t = idle;
     broken = __syncthreads_or(broken);
     if (threadIdx.x == 0) s.reasons = broken ? SPS_FUSED_BROKEN : 0;
@@ -297,18 +342,7 @@ __device__ __forceinline__ bool find_lengths(lengths_room<W> &s,
         if (threadIdx.x == 0) s.reasons = 0;
         return false;
     }
-
-    const bool regular = eliminate(mine, r, g);
-
-    if (first) {
-        if (regular) keep_factor(mine, r, g);
-        else if (g.t == 0 && !broken) atomicOr(&s.reasons, SPS_FUSED_LENGTHS);
-    } else if (g.t < 32) {
-        bool ill = ill_conditioned(mine, r, w.condition) || !regular;
-
-        if (g.t == 0 && ill) atomicOr(&s.reasons, SPS_FUSED_BASIS);
-    }
-    __syncthreads();
+    factorise_both(s, w, first, broken, g);
     if (s.reasons) return false;
 #pragma unroll
     for (int q = 0; q < each; q++)

@@ -241,6 +241,50 @@ finish_rows(const blocks<T> &b, I row, int c, int left, int room, int sub,
     }
 }
 
+/* Finds row, the first of the R rows that the lanes `sub` of the warp process
+ * next, and p, its first entry.  Returns the number of its entries; -1: there
+ * is no row, or it is processed as segments. */
+template <int R, int P, class I, class V>
+__device__ __forceinline__ int find_rows(const matrix<I, V> &A,
+                                         const ranges_of &ranges,
+                                         const walker<P, I> &at, int sub,
+                                         I &row, I &p)
+{
+    row = at.base + sub;
+    if (at.done() || row >= at.last) return -1;
+    if (ranges.alike &&
+        !__ldg(ranges.alike + (R > 1 ? row : row / ranges.group)))
+        return -1;
+    row *= R;
+    p = __ldg(A.rowptr + row);
+    I n = __ldg(A.rowptr + row + 1) - p;
+    return n <= ranges.cut ? (int)n : -1;
+}
+
+/* Loads the entries done .. done + L OWN - 1 of R rows of `count` entries that
+ * begin at `from`: this lane's columns and values. */
+template <int L, int R, int OWN, class I, class V>
+__device__ __forceinline__ void load_entries(const matrix<I, V> &A, I from,
+                                             int count, int done,
+                                             int32_t *col, V (*val)[OWN])
+{
+    int l = (int)threadIdx.x % L;
+
+#pragma unroll
+    for (int e = 0; e < OWN; e++) {
+        int number = done + l + e * L;
+        bool ok = number < count;
+
+        col[e] = -1;
+        once(A.col + (from + number), ok, col[e]);
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            val[r][e] = V(0);
+            once(A.val + (from + r * count + number), ok, val[r][e]);
+        }
+    }
+}
+
 /* Computes the rows of Y that are not processed as segments. width: columns of
  * a slice, at most W L C and a multiple of W; stride: bytes between rows of X.
  * R: the L lanes process R rows that have the same columns, and load each row
@@ -256,43 +300,11 @@ rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
     int sub = (int)threadIdx.x % 32 / L, l = (int)threadIdx.x % L;
     walker<P, I> at(ranges, (I)(A.nrow / R), (b.k + width - 1) / width);
     I p = 0, row = 0;
-    int length = 0;            /* entries of the row; -1: no row, or one that is
-                                  processed as segments */
     int32_t col[own];
     V val[R][own];
 
-    auto bounds = [&]() {
-        row = at.base + sub;
-        length = -1;
-        if (at.done() || row >= at.last) return;
-        if (ranges.alike &&
-            !__ldg(ranges.alike + (R > 1 ? row : row / ranges.group)))
-            return;
-        row *= R;
-        p = __ldg(A.rowptr + row);
-        I n = __ldg(A.rowptr + row + 1) - p;
-        length = n <= ranges.cut ? (int)n : -1;
-    };
-    /* Loads the entries done .. done + batch - 1 of the rows that begin at
-     * `from`. */
-    auto entries = [&](I from, int count, int done) {
-#pragma unroll
-        for (int e = 0; e < own; e++) {
-            int number = done + l + e * L;
-            bool ok = number < count;
-
-            col[e] = -1;
-            once(A.col + (from + number), ok, col[e]);
-#pragma unroll
-            for (int r = 0; r < R; r++) {
-                val[r][e] = V(0);
-                once(A.val + (from + r * count + number), ok, val[r][e]);
-            }
-        }
-    };
-
-    bounds();
-    entries(p, length, 0);
+    int length = find_rows<R>(A, ranges, at, sub, row, p);
+    load_entries<L, R, own>(A, p, length, 0, col, val);
     while (!at.done()) {
         lump<T, W> acc[R][C] = {};
         I here = p, i = row;
@@ -305,7 +317,7 @@ rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
         int least = __reduce_min_sync(all_lanes, mine);
 
         at.advance();
-        bounds();
+        length = find_rows<R>(A, ranges, at, sub, row, p);
         for (int done = 0;; done += batch) {
             int32_t now[own];
             V times[R][own];
@@ -318,8 +330,10 @@ rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
             }
             bool more = done + batch < most;
 
-            if (more) entries(here, mine, done + batch);
-            else entries(p, length, 0);
+            if (more)
+                load_entries<L, R, own>(A, here, mine, done + batch, col, val);
+            else
+                load_entries<L, R, own>(A, p, length, 0, col, val);
             add_batch<L, C, W, F, U, R, batch>(now, times, x, stride, left,
                                                sub, last_row, done, least,
                                                most, acc);
@@ -352,6 +366,63 @@ __device__ __forceinline__ void sum_groups(lump<T, W> *acc)
                 acc[q].v[w] += __shfl_xor_sync(all_lanes, acc[q].v[w], d);
 }
 
+/* acc += times X(now) for 32 entries of a segment, one in each lane, from entry
+ * `done` of `length` on: group g of L lanes adds entries g, g + 32 / L, ... */
+template <int L, int C, int W, form F, class T, class V, class S>
+__device__ __forceinline__ void
+add_entries(int32_t now, V times, const places<L, C, W, F, T> &x, S stride,
+            int left, int group, int32_t last_row, int done, int length,
+            lump<T, W> *acc)
+{
+    constexpr int P = 32 / L, steps = 32 / P;
+    constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
+
+#pragma unroll
+    for (int e0 = 0; e0 < steps; e0 += U) {
+        lump<T, W> v[U][C];
+        int32_t j[U];
+
+        if (done + e0 * P >= length) break;
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
+        if (done + (e0 + U) * P <= length)
+            gather<L, C, W, F, U, true>(j, x, stride, left, group, last_row, v);
+        else
+            gather<L, C, W, F, U, false>(j, x, stride, left, group, last_row,
+                                         v);
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            add<C, W>((T)__shfl_sync(all_lanes, times, (e0 + u) * P + group),
+                      v[u], acc);
+    }
+}
+
+/* Stores the sums of segment s in this lane's columns, from c on: to Y if it is
+ * the whole row, else to its slot of the partial sums. */
+template <int L, int C, int W, form F, class T>
+__device__ __forceinline__ void
+finish_segment(const padded_blocks<T> &b, const pieces_of<T> &list,
+               const sps_segment &s, int c, int left, int room,
+               const lump<T, W> *acc)
+{
+#pragma unroll
+    for (int q = 0; q < C; q++) {
+        int some = part<L, C, W, F>(left, q);
+
+        if (s.slot < 0) {
+            finish<W>(b, s.row, b.y + s.row * b.ldy + c + W * L * q, some,
+                      part<L, C, W, F>(room, q), acc[q]);
+        } else {
+#pragma unroll
+            for (int w = 0; w < W; w++)
+                if (w < some)
+                    list.part[s.slot * list.ld + c + W * L * q + w] =
+                        acc[q].v[w];
+        }
+    }
+}
+
 /* Computes the partial sums of segments of long rows, one warp per segment;
  * blockIdx.y is the slice of columns. */
 template <int L, int C, int W, form F, class T, class V, class S>
@@ -360,8 +431,6 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
                 int32_t last_row, padded_blocks<T> b, pieces_of<T> list,
                 int width, S stride)
 {
-    constexpr int P = 32 / L, steps = 32 / P;
-    constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
     int lane = (int)threadIdx.x % 32, group = lane / L, l = lane % L;
     int64_t t = (int64_t)blockIdx.x * 8 + threadIdx.x / 32;
     int base = (int)blockIdx.y * width, c = base + W * l;
@@ -390,44 +459,12 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
         val = V(0);
         once(pc + number, number < s.length, col);
         once(pv + number, number < s.length, val);
-#pragma unroll
-        for (int e0 = 0; e0 < steps; e0 += U) {
-            lump<T, W> v[U][C];
-            int32_t j[U];
-
-            if (done + e0 * P >= s.length) break;
-#pragma unroll
-            for (int u = 0; u < U; u++)
-                j[u] = __shfl_sync(all_lanes, now, (e0 + u) * P + group);
-            if (done + (e0 + U) * P <= s.length)
-                gather<L, C, W, F, U, true>(j, x, stride, left, group, last_row,
-                                            v);
-            else
-                gather<L, C, W, F, U, false>(j, x, stride, left, group,
-                                             last_row, v);
-#pragma unroll
-            for (int u = 0; u < U; u++)
-                add<C, W>((T)__shfl_sync(all_lanes, times,
-                                         (e0 + u) * P + group), v[u], acc);
-        }
+        add_entries<L, C, W, F>(now, times, x, stride, left, group, last_row,
+                                done, s.length, acc);
     }
     sum_groups<L, C>(acc);
-    if (group > 0) return;
-#pragma unroll
-    for (int q = 0; q < C; q++) {
-        int some = part<L, C, W, F>(left, q);
-
-        if (s.slot < 0) {
-            finish<W>(b, s.row, b.y + s.row * b.ldy + c + W * L * q, some,
-                      part<L, C, W, F>(room, q), acc[q]);
-        } else {
-#pragma unroll
-            for (int w = 0; w < W; w++)
-                if (w < some)
-                    list.part[s.slot * list.ld + c + W * L * q + w] =
-                        acc[q].v[w];
-        }
-    }
+    if (group == 0)
+        finish_segment<L, C, W, F>(b, list, s, c, left, room, acc);
 }
 
 /* Adds the partial sums of the segments of each long row, by one thread block
