@@ -137,6 +137,55 @@ __device__ __forceinline__ group_words fetch_words(const int32_t *word,
              fetch_word(word + 2 * count + min(lane, 8 * count - 1)) };
 }
 
+/* The loop of a warp over windows of tiles.  Prefetched are: the words
+ * (descriptors) of a group of tiles one group ahead; the descriptor of a window
+ * two windows ahead; to L2, the words and values of a window one window
+ * ahead. */
+template <class I> struct window_loop {
+    window_at<I> now, next, after;
+    int count;               /* number of tiles of the next group */
+    group_words words;       /* its descriptors */
+
+    template <class V>
+    __device__ __forceinline__ window_loop(const tiled<I, V> &m, unsigned w,
+                                           unsigned step)
+        : now(open_window(m, w)), next(open_window(m, w + step)),
+          count(spsi_window_group(now.tiles)),
+          words(fetch_words(m.word, now.tile, count))
+    {
+    }
+    /* Calls add<TILES>(words, value) for the groups of the present window;
+     * value: index of the first value of the group, to be advanced.  Window
+     * `ahead` comes two after it. */
+    template <class V, class ADD>
+    __device__ __forceinline__ void groups(const tiled<I, V> &m, unsigned ahead,
+                                           ADD add)
+    {
+        bool last;
+
+        after = open_window(m, ahead);
+        expect_window(m, next);
+        do {
+            const group_words use = words;
+            const int tiles = count;
+
+            last = now.tiles == tiles;
+            now.tiles -= tiles;
+            now.tile += tiles;
+            count = spsi_window_group(last ? next.tiles : now.tiles);
+            words = fetch_words(m.word, last ? next.tile : now.tile, count);
+            if (tiles == 3) add.template operator()<3>(use, now.value);
+            else if (tiles == 2) add.template operator()<2>(use, now.value);
+            else add.template operator()<1>(use, now.value);
+        } while (!last);
+    }
+    __device__ __forceinline__ void advance()
+    {
+        now = next;
+        next = after;
+    }
+};
+
 /* What a lane loads of rows of X: from slot lane / 8 of each 4, columns 2 (lane
  * % 8) and the next one of each 16; with 8 columns: column g of slot t.  Lanes
  * without a column of the block load others.  With PAIRS: if Q = 1 the last
@@ -379,9 +428,7 @@ finish_window(const tiled<I, V> &m, const padded_blocks<double> &b,
 }
 
 /* The thread blocks process neighbouring windows in turn; U tiles are loaded
- * together.  Prefetched are: the words of a group one group ahead; the
- * descriptor of a window (open_window) two windows ahead; to L2, the words and
- * values of a window one window ahead. */
+ * together. */
 template <int THREADS, int Q, bool TAIL, int U, access M, class I, class V>
 __global__ void __launch_bounds__(THREADS)
 tiles_kernel(const __grid_constant__ tiled<I, V> m,
@@ -393,39 +440,19 @@ tiles_kernel(const __grid_constant__ tiled<I, V> m,
     unsigned w = blockIdx.x * warps + threadIdx.x / 32;
 
     if (w >= (unsigned)m.windows) return;
-    window_at<I> now = open_window(m, w), next = open_window(m, w + step);
-    int count = spsi_window_group(now.tiles);
-    group_words words = fetch_words(m.word, now.tile, count);
+    window_loop<I> at(m, w, step);
 
     for (; w < (unsigned)m.windows; w += step) {
-        const window_at<I> after = open_window(m, w + 2 * step);
         sums<Q, TAIL> acc = {};
-        bool last;
 
-        expect_window(m, next);
-        do {
-            const group_words use = words;
-            const int tiles = count;
-
-            last = now.tiles == tiles;
-            now.tiles -= tiles;
-            now.tile += tiles;
-            count = spsi_window_group(last ? next.tiles : now.tiles);
-            words = fetch_words(m.word, last ? next.tile : now.tile, count);
-            if (tiles == 3)
-                multiply_group<U, 3, 0>(use, columns, stride, m.val, now.value,
+        at.groups(m, w + 2 * step,
+                  [&]<int TILES>(const group_words &words, I &value) {
+            multiply_group<U, TILES, 0>(words, columns, stride, m.val, value,
                                         acc);
-            else if (tiles == 2)
-                multiply_group<U, 2, 0>(use, columns, stride, m.val, now.value,
-                                        acc);
-            else
-                multiply_group<U, 1, 0>(use, columns, stride, m.val, now.value,
-                                        acc);
-        } while (!last);
-        if (!finish_window<M>(m, b, now.rows, acc))
-            sum_by_rows<lumps_in<Q> + TAIL, M>(m, b, now.rows);
-        now = next;
-        next = after;
+        });
+        if (!finish_window<M>(m, b, at.now.rows, acc))
+            sum_by_rows<lumps_in<Q> + TAIL, M>(m, b, at.now.rows);
+        at.advance();
     }
 }
 

@@ -262,10 +262,7 @@ __device__ __noinline__ void add_rows(const tiled<int32_t, float> &m,
 }
 
 /* Computes Y in the windows with tiles.  The thread blocks process neighbouring
- * windows in turn, each block one slice of the columns.  Prefetched are: the
- * words (descriptors) of a group of tiles one group ahead; the descriptor of a
- * window two windows ahead; to L2, the words and values of a window one window
- * ahead. */
+ * windows in turn, each block one slice of the columns. */
 template <int Q, bool PAIRS>
 __global__ void __launch_bounds__(threads_of<Q>)
 windows_kernel(const __grid_constant__ tiled<int32_t, float> m,
@@ -280,36 +277,18 @@ windows_kernel(const __grid_constant__ tiled<int32_t, float> m,
 
     if (w >= (unsigned)m.windows) return;
     const factors_of f(b);
-    window_at<int32_t> now = open_window(m, w), next = open_window(m, w + step);
-    int count = spsi_window_group(now.tiles);
-    group_words words = fetch_words(m.word, now.tile, count);
+    window_loop<int32_t> at(m, w, step);
 
     for (; w < (unsigned)m.windows; w += step) {
-        const window_at<int32_t> after = open_window(m, w + 2 * step);
         double acc[Q][4] = {};
-        bool last;
 
-        expect_window(m, next);
-        do {
-            const group_words use = words;
-            const int tiles = count;
-
-            last = now.tiles == tiles;
-            now.tiles -= tiles;
-            now.tile += tiles;
-            count = spsi_window_group(last ? next.tiles : now.tiles);
-            words = fetch_words(m.word, last ? next.tile : now.tile, count);
-            if (tiles == 3)
-                add_group<3>(use, columns, stride, m.val, now.value, acc);
-            else if (tiles == 2)
-                add_group<2>(use, columns, stride, m.val, now.value, acc);
-            else
-                add_group<1>(use, columns, stride, m.val, now.value, acc);
-        } while (!last);
-        if (!put_window<Q, PAIRS>(m.A.nrow, m.lead, b, f, now.rows, c, acc))
-            add_rows(m, b, now.rows, c, min(b.k, c + 16 * Q));
-        now = next;
-        next = after;
+        at.groups(m, w + 2 * step,
+                  [&]<int TILES>(const group_words &words, int32_t &value) {
+            add_group<TILES>(words, columns, stride, m.val, value, acc);
+        });
+        if (!put_window<Q, PAIRS>(m.A.nrow, m.lead, b, f, at.now.rows, c, acc))
+            add_rows(m, b, at.now.rows, c, min(b.k, c + 16 * Q));
+        at.advance();
     }
 }
 
