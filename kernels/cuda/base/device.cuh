@@ -112,46 +112,53 @@ inline bool paired(const sps_block *X)
     return X->ld % 2 == 0 && (uintptr_t)X->data % 16 == 0;
 }
 
+/* A pair of neighbouring columns; pairs of floats are converted to double when
+ * they are loaded, and rounded when they are stored. */
+template <class V> struct pair_type;
+template <> struct pair_type<double> { using type = double2; };
+template <> struct pair_type<float> { using type = float2; };
+template <class V> using pair_of = typename pair_type<V>::type;
+
 /* Loads two neighbouring elements of a row, of which `left` (<= 0, 1, >= 2) are
  * columns of the block; the others are zero and not read.  PAIRED: p is aligned
- * to 16 bytes. */
-template <bool PAIRED>
-__device__ __forceinline__ double2 load_pair(const double *p, int left)
+ * to the pair. */
+template <bool PAIRED, class V>
+__device__ __forceinline__ double2 load_pair(const V *p, int left)
 {
-    double2 v = make_double2(0.0, 0.0);
+    pair_of<V> v = { 0, 0 };
 
     if (PAIRED && left >= 2) {
-        v = *reinterpret_cast<const double2 *>(p);
+        v = *reinterpret_cast<const pair_of<V> *>(p);
     } else {
         if (left >= 1) v.x = p[0];
         if (left >= 2) v.y = p[1];
     }
-    return v;
+    return make_double2(v.x, v.y);
 }
 
 /* Does what load_pair does, through the read-only data cache (__ldg). */
-template <bool PAIRED>
-__device__ __forceinline__ double2 fetch_pair(const double *p, int left)
+template <bool PAIRED, class V>
+__device__ __forceinline__ double2 fetch_pair(const V *p, int left)
 {
-    double2 v = make_double2(0.0, 0.0);
+    pair_of<V> v = { 0, 0 };
 
     if (PAIRED && left >= 2) {
-        v = __ldg(reinterpret_cast<const double2 *>(p));
+        v = __ldg(reinterpret_cast<const pair_of<V> *>(p));
     } else {
         if (left >= 1) v.x = __ldg(p);
         if (left >= 2) v.y = __ldg(p + 1);
     }
-    return v;
+    return make_double2(v.x, v.y);
 }
 
-template <bool PAIRED>
-__device__ __forceinline__ void store_pair(double *p, int left, double2 v)
+template <bool PAIRED, class V>
+__device__ __forceinline__ void store_pair(V *p, int left, double2 v)
 {
     if (PAIRED && left >= 2) {
-        *reinterpret_cast<double2 *>(p) = v;
+        *reinterpret_cast<pair_of<V> *>(p) = { (V)v.x, (V)v.y };
     } else {
-        if (left >= 1) p[0] = v.x;
-        if (left >= 2) p[1] = v.y;
+        if (left >= 1) p[0] = (V)v.x;
+        if (left >= 2) p[1] = (V)v.y;
     }
 }
 

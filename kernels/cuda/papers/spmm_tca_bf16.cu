@@ -22,22 +22,16 @@ struct bf16 : bits16 {
     }
 };
 
-template <class T>
-sps_status product(const sps_tca_plan *plan, const blocks<T> &b)
-{
-    source<uint16_t> x;
+struct variant {
+    template <class T>
+    static sps_status product(const sps_tca_plan *plan, const blocks<T> &b)
+    {
+        source<uint16_t> x;
 
-    SPS_TRY_RETURN((convert_x<bf16, T>(plan, b, NULL, &x)));
-    return launch_low<bf16>(plan, b, x);
-}
-
-sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
-{
-    const sps_tca_plan *plan = (const sps_tca_plan *)super;
-
-    return args->Y->dtype == SPS_F64 ? product(plan, blocks_of<double>(args))
-                                     : product(plan, blocks_of<float>(args));
-}
+        SPS_TRY_RETURN((convert_x<bf16, T>(plan, b, NULL, &x)));
+        return launch_low<bf16>(plan, b, x);
+    }
+};
 
 double cost(const sps_problem *p)
 {
@@ -60,5 +54,5 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_bf16) = {
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = plan,
-    .spmm = guarded<spmm>,
+    .spmm = guarded<low_spmm<variant>>,
 };

@@ -353,23 +353,17 @@ sps_status launch_staged(const sps_tca_plan *plan, const blocks<T> &b,
     return finish_rows<float>(plan, b, x);
 }
 
-template <class T>
-sps_status product(const sps_tca_plan *plan, const blocks<T> &b)
-{
-    source<uint16_t> x;
+struct variant {
+    template <class T>
+    static sps_status product(const sps_tca_plan *plan, const blocks<T> &b)
+    {
+        source<uint16_t> x;
 
-    SPS_TRY_RETURN(half_x(plan, b, &x));
-    return b.k <= 32 ? launch_staged<staged16<32>>(plan, b, x)
-                     : launch_staged<staged16<64>>(plan, b, x);
-}
-
-sps_status spmm(const sps_plan *super, const sps_spmm_args *args)
-{
-    const sps_tca_plan *plan = (const sps_tca_plan *)super;
-
-    return args->Y->dtype == SPS_F64 ? product(plan, blocks_of<double>(args))
-                                     : product(plan, blocks_of<float>(args));
-}
+        SPS_TRY_RETURN(half_x(plan, b, &x));
+        return b.k <= 32 ? launch_staged<staged16<32>>(plan, b, x)
+                         : launch_staged<staged16<64>>(plan, b, x);
+    }
+};
 
 double cost(const sps_problem *p)
 {
@@ -387,6 +381,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tca_paper) = {
     .fits = spsi_cuda_tca_fits,
     .cost = cost,
     .plan = half_plan,
-    .spmm = guarded<spmm>,
+    .spmm = guarded<low_spmm<variant>>,
     .refresh = half_refresh,
 };

@@ -134,6 +134,18 @@ sps_status launch_low(const sps_tca_plan *plan, const blocks<T> &b,
                      : launch_direct<direct16<E, 4>, T, true>(plan, b, x);
 }
 
+/* The function spmm of a variant of low precision: P::product for the type of
+ * the blocks. */
+template <class P>
+sps_status low_spmm(const sps_plan *super, const sps_spmm_args *args)
+{
+    const sps_tca_plan *plan = (const sps_tca_plan *)super;
+
+    return args->Y->dtype == SPS_F64
+               ? P::product(plan, blocks_of<double>(args))
+               : P::product(plan, blocks_of<float>(args));
+}
+
 /* Builds the plan, with `bytes` bytes of memory at plan->x for the converted X
  * and its scaling exponents. */
 inline sps_status low_plan(sps_plan *super, const sps_problem *p, size_t bytes)

@@ -10,6 +10,8 @@
 #include "cuda/plan/plan_memory.cuh"
 #include "cuda/base/scan.h"
 
+#include <stdio.h>
+
 namespace {
 
 /* Counts: for each row of A its segments, slots, joins and cost; for each group
@@ -213,4 +215,13 @@ sps_status spsi_cuda_segments_alike(sps_plan *plan, sps_segments_limits limits,
     *s = sps_segments();
     limits.group = 1;
     return spsi_cuda_segments(plan, limits, ranges, s);
+}
+
+void spsi_cuda_segments_tell(sps_plan *plan, const sps_segments *s)
+{
+    snprintf(plan->detail, sizeof plan->detail,
+             s->limits.group > 1 ? "%d rows at once, %lld segments"
+                                 : "rows beyond %d in %lld segments",
+             s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
+             (long long)s->count);
 }

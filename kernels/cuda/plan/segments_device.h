@@ -16,5 +16,7 @@ sps_status spsi_cuda_segments(sps_plan *plan, sps_segments_limits limits,
  * one. */
 sps_status spsi_cuda_segments_alike(sps_plan *plan, sps_segments_limits limits,
                                     int64_t ranges, sps_segments *s);
+/* Writes what was found to the plan's detail. */
+void spsi_cuda_segments_tell(sps_plan *plan, const sps_segments *s);
 
 #endif

@@ -210,11 +210,7 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     if (p->local->nnz == 0 || !spsi_segments_pay(p->f, &limits)) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_segments_alike(
         super, limits, ceil_div(super->A->nrow, uneven_run), s));
-    snprintf(super->detail, sizeof super->detail,
-             s->limits.group > 1 ? "%d rows at once, %lld segments"
-                                 : "rows beyond %d in %lld segments",
-             s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
-             (long long)s->count);
+    spsi_cuda_segments_tell(super, s);
     return SPS_OK;
 }
 

@@ -426,11 +426,7 @@ sps_status plan(sps_plan *super, const sps_problem *p)
     r->lists = spsi_segments_pay(p->f, &limits);
     if (!r->lists) return SPS_OK;
     SPS_TRY_RETURN(make_lists(r, p, limits));
-    snprintf(r->base.super.detail, sizeof r->base.super.detail,
-             s->limits.group > 1 ? "%d rows at once, %lld segments"
-                                 : "rows beyond %d in %lld segments",
-             s->limits.group > 1 ? (int)s->limits.group : (int)s->limits.cut,
-             (long long)s->count);
+    spsi_cuda_segments_tell(super, s);
     return SPS_OK;
 }
 

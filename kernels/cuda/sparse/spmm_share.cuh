@@ -34,12 +34,6 @@ __host__ __device__ constexpr int sm_threads(int pairs, int size)
     return pairs > 1 ? 1024 : size < 32 ? 1536 : 1280;
 }
 
-/* A pair of columns. */
-template <class T> struct pair_type;
-template <> struct pair_type<double> { using type = double2; };
-template <> struct pair_type<float> { using type = float2; };
-template <class T> using pair_of = typename pair_type<T>::type;
-
 /* The plan (shares, spans, rows and partial sums) in the form passed to the
  * kernel. */
 template <class T> struct dealt {

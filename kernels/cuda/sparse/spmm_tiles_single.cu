@@ -150,15 +150,9 @@ template <bool PAIRS>
 __device__ __forceinline__ double2 plus(double a, const float *p, int left,
                                         double2 sum)
 {
-    float2 v = make_float2(0.0f, 0.0f);
+    const double2 v = load_pair<PAIRS>(p, left);
 
-    if (PAIRS && left >= 2) {
-        v = *reinterpret_cast<const float2 *>(p);
-    } else {
-        if (left >= 1) v.x = p[0];
-        if (left >= 2) v.y = p[1];
-    }
-    return make_double2(fma(a, (double)v.x, sum.x), fma(a, (double)v.y, sum.y));
+    return make_double2(fma(a, v.x, sum.x), fma(a, v.y, sum.y));
 }
 
 /* Stores columns c and c + 1 of a row at p, of which the first `left` exist. */
