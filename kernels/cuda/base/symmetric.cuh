@@ -50,12 +50,12 @@ template <int S, int LD> struct symmetric {
         return i < S ? i : i - S;
     }
 
-    /* Adds x'y of the 16 rows at `strip`, x being the columns of this warp's
+    /* Adds x'y of the 16 rows at `staged`, x being the columns of this warp's
      * tile and y those of each tile assigned to it. */
-    __device__ __forceinline__ void add(const double *strip)
+    __device__ __forceinline__ void add(const double *staged)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
-        const double *p = strip + t * LD + 2 * g;
+        const double *p = staged + t * LD + 2 * g;
         double x[8], y[2][4];
 
         take_pairs<16, LD>(p + 16 * own, x, x + 1, 2);

@@ -201,8 +201,9 @@ gram_kernel(operands o)
     /* In the product of a pair the second half of the tiles belongs to the
      * second factor. */
     int half = o.y[1] ? o.wn / 2 : o.wn, second = in >= half;
-    int strip_m = (int)blockIdx.y / o.across, strip_n = (int)blockIdx.y % o.across;
-    int m0 = 64 * strip_m + im * TM, n0 = 64 * strip_n + (in % half) * TN;
+    int part_m = (int)blockIdx.y / o.across;
+    int part_n = (int)blockIdx.y % o.across;
+    int m0 = 64 * part_m + im * TM, n0 = 64 * part_n + (in % half) * TN;
     int left_x = o.k1 - m0, left_y = o.k2 - n0;
     int64_t ldx = o.ldx, ldy = second ? o.ldy[1] : o.ldy[0];
     int64_t row = ((int64_t)blockIdx.x * slices + slice) * (4 * G);
@@ -248,11 +249,11 @@ int tile_of(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : k <= 24 ? 24 : 32; }
 
 /* Returns the number of thread blocks along the rows. */
 template <int TM, int TN, bool SELF>
-int blocks_of(const sps_context *ctx, const operands *o, int strips)
+int blocks_of(const sps_context *ctx, const operands *o, int parts)
 {
     using form = policy<TM, TN, SELF>;
     int sms = spsi_cuda_state(ctx)->sms, tiles = o->wm * o->wn;
-    int64_t want = ceil_div((int64_t)form::per_sm * sms, strips);
+    int64_t want = ceil_div((int64_t)form::per_sm * sms, parts);
     int64_t most = ceil_div(o->n, 4 * form::groups * (threads / 32 / tiles));
 
     if (want > most) want = most;
@@ -266,11 +267,11 @@ sps_status launch(sps_context *ctx, operands *o, bool pairs)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     int tiles = o->wm * o->wn;
-    int strips = o->across * (int)ceil_div(o->k1, 64);
-    int blocks = blocks_of<TM, TN, SELF>(ctx, o, strips);
+    int parts = o->across * (int)ceil_div(o->k1, 64);
+    int blocks = blocks_of<TM, TN, SELF>(ctx, o, parts);
     int64_t count = (int64_t)o->k1 * o->k2 * (o->y[1] ? 2 : 1);
     size_t shared = tiles < threads / 32 ? (size_t)tiles * TM * TN * 8 : 0;
-    dim3 grid((unsigned)blocks, (unsigned)strips);
+    dim3 grid((unsigned)blocks, (unsigned)parts);
 
     SPS_TRY_RETURN(take_scratch(ctx, count * blocks, &o->part));
     auto kernel = pairs ? gram_kernel<TM, TN, true, SELF>
@@ -362,7 +363,7 @@ bool for_wide(const sps_block *X, const sps_block *Y)
     int least = same(X, Y) ? 24 : 32, most = 128;
 
     return X->k > least && Y->k > least && X->k <= most && Y->k <= most &&
-           paired(X) && paired(Y) && has_strips(X->ctx);
+           paired(X) && paired(Y) && has_pipeline(X->ctx);
 }
 
 sps_status launch_self(sps_context *ctx, factors *f, int *parts)

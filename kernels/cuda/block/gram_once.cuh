@@ -126,10 +126,10 @@ template <int S, bool SPECIAL = false> struct once {
         }
     }
 
-    __device__ __forceinline__ void add(const double *strip)
+    __device__ __forceinline__ void add(const double *staged)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
-        const double *p = strip + t * ld + 2 * g;
+        const double *p = staged + t * ld + 2 * g;
 
 #pragma unroll
         for (int r = 0; r < rows; r += 4)

@@ -2,7 +2,7 @@
 /* gram_wide.cuh - X'Y and the pair P'Q, P'R, of 33 to 128 columns.
  *
  * Here arithmetic needs about as much time as memory traffic, so the two
- * overlap: a staged pipeline (strips.cuh) copies rows of all blocks to shared
+ * overlap: a staged pipeline (pipeline.cuh) copies rows of all blocks to shared
  * memory while the warps multiply those that have arrived.  Lanes 4g + t of a
  * warp load columns 2g, 2g + 1 of a tile of 16 columns, of X and of Y.  The
  * stride of rows in shared memory is 4 doubles (32 bytes) more than a multiple
@@ -12,22 +12,22 @@
  * own all of them; for 64 multiplications a warp reads (16 AM + 8 BN) / (2 AM
  * BN) doubles from shared memory.  `alone` (symmetric.cuh) computes X'X of up
  * to 64 columns; gram_once.cuh computes wider ones.  SL is the number of
- * slices, groups of such warps that process strips in turn.
+ * slices, groups of such warps that process row tiles in turn.
  *
- * Order of summation: strips of a slice in order, then slices and thread blocks
- * (launch_join).  Measured in doc/log/block-operations.md. */
+ * Order of summation: row tiles of a slice in order, then slices and thread
+ * blocks (launch_join).  Measured in doc/log/block-operations.md. */
 #ifndef SPS_CUDA_GRAM_WIDE_CUH
 #define SPS_CUDA_GRAM_WIDE_CUH
 
 #include "cuda/base/shared_limit.cuh"
 #include "cuda/block/gram_once.cuh"
-#include "cuda/base/strips.cuh"
+#include "cuda/base/pipeline.cuh"
 #include "cuda/base/symmetric.cuh"
 
 namespace {
 
 struct factors {
-    strips in;   /* the blocks X and Y, or P, Q and R, as strips */
+    staged_blocks in;   /* the blocks X and Y, or P, Q and R, as row tiles */
     int k1, k2;
     double *part;
 };
@@ -59,11 +59,11 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     __device__ explicit oblong(int warp)
         : im(16 * AM * (warp % warps / WN)), in(8 * BN * (warp % WN)) {}
 
-    __device__ __forceinline__ void add(const double *strip)
+    __device__ __forceinline__ void add(const double *staged)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
-        const double *p = strip + t * ld + im + 2 * g;
-        const double *q = strip + t * ld + M + in + 2 * g;
+        const double *p = staged + t * ld + im + 2 * g;
+        const double *q = staged + t * ld + M + in + 2 * g;
 
 #pragma unroll
         for (int r = 0; r < rows; r += deep, p += deep * ld, q += deep * ld) {
@@ -125,18 +125,18 @@ template <int WM, int WN, int AM, int BN, int SL, int BLOCKS> struct oblong {
     }
 };
 
-/* Computes X'X for S tiles of 16 columns, from strips of X. */
+/* Computes X'X for S tiles of 16 columns, from row tiles of X. */
 template <int S, int SL> struct alone : symmetric<S, 16 * S + 4> {
     static constexpr int blocks = 1, rows = 32, ld = 16 * S + 4;
     static constexpr int warps = S, slices = SL, second = 0, third = 0;
 
     __device__ explicit alone(int warp) : symmetric<S, ld>(warp % S) {}
 
-    __device__ __forceinline__ void add(const double *strip)
+    __device__ __forceinline__ void add(const double *staged)
     {
 #pragma unroll
         for (int r = 0; r < rows; r += 16)
-            symmetric<S, ld>::add(strip + r * ld);
+            symmetric<S, ld>::add(staged + r * ld);
     }
 
     __device__ __forceinline__ void write(double *out, int k, int) const
@@ -158,28 +158,29 @@ wide_gram_kernel(const __grid_constant__ factors f)
     SHAPE tile(warp);
 
     open_ring(&r, shared, stages * (rows * ld), stages, warps);
-    walk<SHAPE::blocks, rows, ld, warps, slices, 0> w(f.in, shared, &r);
-    while (const double *strip = w.strip()) {
-        tile.add(strip);
+    pipeline<SHAPE::blocks, rows, ld, warps, slices, 0> w(f.in, shared, &r);
+    while (const double *staged = w.current()) {
+        tile.add(staged);
         w.next();
     }
     tile.write(f.part + (int64_t)(blockIdx.x * slices + warp / warps) * items,
                f.k1, f.k2);
 }
 
-/* The loop of a warp of two_kinds_kernel over its strips; TILE is its kind. */
+/* The loop of a warp of two_kinds_kernel over its row tiles; TILE is its
+ * kind. */
 template <class TILE>
-__device__ __forceinline__ void sum_strips(const factors &f, double *shared,
-                                           ring *r)
+__device__ __forceinline__ void sum_tiles(const factors &f, double *shared,
+                                          ring *r)
 {
     constexpr int warps = TILE::warps, slices = TILE::slices;
+    constexpr int rows = TILE::rows, ld = TILE::ld;
     int warp = (int)threadIdx.x / 32;
     TILE tile(warp);
-    walk<TILE::blocks, TILE::rows, TILE::ld, warps, slices, 0> w(f.in, shared,
-                                                                 r);
+    pipeline<TILE::blocks, rows, ld, warps, slices, 0> w(f.in, shared, r);
 
-    while (const double *strip = w.strip()) {
-        tile.add(strip);
+    while (const double *staged = w.current()) {
+        tile.add(staged);
         w.next();
     }
     tile.write(f.part + (int64_t)(blockIdx.x * slices + warp / warps) * f.k1 *
@@ -200,9 +201,9 @@ two_kinds_kernel(const __grid_constant__ factors f)
     open_ring(&r, shared, stages * (SHAPE::rows * SHAPE::ld), stages,
               SHAPE::warps);
     if (SHAPE::is_special(warp))
-        sum_strips<typename SHAPE::special>(f, shared, &r);
+        sum_tiles<typename SHAPE::special>(f, shared, &r);
     else
-        sum_strips<SHAPE>(f, shared, &r);
+        sum_tiles<SHAPE>(f, shared, &r);
 }
 
 template <class SHAPE> constexpr auto kernel_of()

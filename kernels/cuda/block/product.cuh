@@ -3,7 +3,7 @@
  * result R: squares of its columns, or R'R.
  *
  * wide_kernel, on the fp64 tensor cores: up to 64 columns, and up to 128 where
- * the staged pipeline of product_strips.cuh cannot be used.  The side of 16 of
+ * the staged pipeline of product_staged.cuh cannot be used.  The side of 16 of
  * an instruction is 16 columns of Y, the side of 8 is 8 rows: (Y')(16 x 8) +=
  * (C')(16 x 16) (X')(16 x 8).  Lane 4g + t loads row g of X, and of it columns
  * 2t, 2t + 1 of every 8 columns, as 16-byte vectors.  C' is in shared memory in

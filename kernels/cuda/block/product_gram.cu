@@ -2,17 +2,17 @@
 /* product_gram.cu - Y = a X C + b W and G = Y'Y for 33 to 64 columns in one
  * pass: reads X and W, writes Y; 3 n k^2 flops.
  *
- * The product is that of product_strips.cuh.  Y also overwrites W in shared
- * memory.  From there symmetric.cuh adds Y'Y of the preceding strip, whose rows
- * of Y all warps have stored by then. */
+ * The product is that of product_staged.cuh.  Y also overwrites W in shared
+ * memory.  From there symmetric.cuh adds Y'Y of the preceding row tile, whose
+ * rows of Y all warps have stored by then. */
 #include "cuda/base/shared_limit.cuh"
-#include "cuda/block/product_strips.cuh"
+#include "cuda/block/product_staged.cuh"
 #include "cuda/base/symmetric.cuh"
 
 namespace {
 
 /* The shape of the kernel for at most E tiles of 8 columns, that is S tiles of
- * 16; SL: slices, groups of S warps that process strips in turn. */
+ * 16; SL: slices, groups of S warps that process row tiles in turn. */
 template <int E, int SL> struct shape {
     static constexpr int S = (E + 1) / 2;
     static constexpr int rows = 16, ld = 32 * S + 4, threads = 32 * S * SL;
@@ -31,13 +31,13 @@ product_kernel(const __grid_constant__ task o)
     symmetric<S, ld> gram(own);
 
     open_ring(&r, shared, stages * (rows * ld), stages, S);
-    walk<2, rows, ld, S, SL, 1> way(o.in, shared, &r);
+    pipeline<2, rows, ld, S, SL, 1> way(o.in, shared, &r);
     sixteen<E, rows / 8, ld> y(o, 16 * own);
-    while (double *strip = way.strip()) {
-        double *w = strip + 16 * S;
+    while (double *staged = way.current()) {
+        double *w = staged + 16 * S;
 
         y.template begin<true>(w, o.b);
-        y.multiply(strip, o.k1);
+        y.multiply(staged, o.k1);
         y.put(o, way.row);
         y.keep(w);
         way.wrote();
@@ -78,7 +78,7 @@ bool spsi_cuda_product_gram_for(const sps_cuda_product *p)
 {
     int most = widest(p);
 
-    return most > 32 && most <= 64 && strips_serve(p);
+    return most > 32 && most <= 64 && pipeline_serves(p);
 }
 
 sps_status spsi_cuda_product_gram(const sps_cuda_product *p, sps_small *G)

@@ -3,7 +3,7 @@
  * squares of Y's columns, and Y = a X C for 49 to 56: reads X and W, writes Y;
  * 2 n k^2 flops.
  *
- * The product is that of product_strips.cuh, with C in registers: each warp
+ * The product is that of product_staged.cuh, with C in registers: each warp
  * reads X from shared memory once, which needs half of the bandwidth of shared
  * memory while the tensor cores are busy; with C in shared memory as well, two
  * thirds and more would be needed.  A warp has four independent chains of
@@ -13,14 +13,14 @@
  * Order of summation: rows of a lane, four lanes, then slices and thread blocks
  * in order. */
 #include "cuda/base/shared_limit.cuh"
-#include "cuda/block/product_strips.cuh"
+#include "cuda/block/product_staged.cuh"
 
 namespace {
 
 enum form { ALONE, SUM, SQUARES };
 
 /* The shape of the kernel for E tiles of 8 columns, that is S tiles of 16 and
- * as many warps, in SL slices (groups of S warps that process strips in
+ * as many warps, in SL slices (groups of S warps that process row tiles in
  * turn). */
 template <int E, form F> struct shape {
     static constexpr int S = (E + 1) / 2, SL = S < 5 ? 4 : S < 7 ? 2 : 1;
@@ -50,11 +50,11 @@ wide_product_kernel(const __grid_constant__ task o)
     double squares = 0;
 
     open_ring(&r, shared, stages * (shape::rows * ld), stages, S);
-    walk<shape::blocks, shape::rows, ld, S, SL, 0> way(o.in, shared, &r);
+    pipeline<shape::blocks, shape::rows, ld, S, SL, 0> way(o.in, shared, &r);
     sixteen<E, shape::eights, ld> y(o, 16 * (warp % S));
-    while (const double *strip = way.strip()) {
-        y.template begin<F != ALONE>(strip + 16 * S, o.b);
-        y.multiply(strip, o.k1);
+    while (const double *staged = way.current()) {
+        y.template begin<F != ALONE>(staged + 16 * S, o.b);
+        y.multiply(staged, o.k1);
         if (F == SQUARES) squares += y.squares();
         y.put(o, way.row);
         way.next();
@@ -114,7 +114,7 @@ bool spsi_cuda_wide_product_for(const sps_cuda_product *p)
     int most = widest(p);
 
     return ((most > 64 && most <= 128) ||
-            (most > 48 && most <= 56 && p->b == 0)) && strips_serve(p);
+            (most > 48 && most <= 56 && p->b == 0)) && pipeline_serves(p);
 }
 
 sps_status spsi_cuda_wide_product(const sps_cuda_product *p, sps_small *squares)

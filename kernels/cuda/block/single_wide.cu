@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr int strip = 64;       /* columns of X per warp in X'Y; for an X of few
+constexpr int slice = 64;       /* columns of X per warp in X'Y; for an X of few
                                    columns a warp has 16 columns and two tiles
                                    of rows at a time */
 constexpr int piece = 512;      /* columns of X per launch of X C, whose rows of
@@ -58,20 +58,20 @@ gram_kernel(view<float> X, view<double> Y, int64_t n, double *part)
     join_gram<T, warps, U>(sum, shared, part, X.k, Y.k, first);
 }
 
-template <int T, int U = strip / 16, int H = 1>
+template <int T, int U = slice / 16, int H = 1>
 sps_status gram(const sps_block *X, const sps_block *Y, sps_small *C)
 {
     sps_context *ctx = X->ctx;
     sps_cuda_state *s = spsi_cuda_state(ctx);
-    int64_t count = (int64_t)X->k * Y->k, strips = ceil_div(X->k, 16 * U);
+    int64_t count = (int64_t)X->k * Y->k, slices = ceil_div(X->k, 16 * U);
     int64_t want = ceil_div(X->n, 8 * H * gram_warps<T>);
-    int64_t most = ceil_div(4 * (int64_t)s->sms, strips);
+    int64_t most = ceil_div(4 * (int64_t)s->sms, slices);
     unsigned blocks = (unsigned)(want < most ? want : most);
     double *part;
 
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
     SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
-    SPS_TRY_RETURN(run_kernel(ctx, dim3(blocks, (unsigned)strips),
+    SPS_TRY_RETURN(run_kernel(ctx, dim3(blocks, (unsigned)slices),
                               32 * gram_warps<T>, gram_kernel<T, U, H>,
                               view_of<float>(X), view_of<double>(Y), X->n,
                               part));

@@ -12,10 +12,10 @@
  * for a 27-point matrix of 128^3 rows on an H200 `directions` takes 0.228 ms by
  * direct loads and 0.190 ms by the pipeline, `residual` 0.142 and 0.112 ms (at
  * 4.2 TB/s the bytes alone take 0.164 and 0.100 ms).  `lengths`, which needs
- * few registers, is no faster by the pipeline.  The first strips are in flight
- * while each thread block does the k x k work. */
+ * few registers, is no faster by the pipeline.  The first row tiles are in
+ * flight while each thread block does the k x k work. */
 #include "cuda/base/shared_limit.cuh"
-#include "cuda/fused_cg/single_strips.cuh"
+#include "cuda/fused_cg/single_pipeline.cuh"
 #include "cuda/fused_cg/steps_join.cuh"
 
 namespace {
@@ -28,14 +28,14 @@ struct single_blocks {
     int64_t n;
 };
 
-/* Returns the pipeline of strips of `blocks`, whose copies start once the
+/* Returns the pipeline of row tiles of `blocks`, whose copies start once the
  * preceding pass is complete. */
 template <class... BLOCK>
-__device__ __forceinline__ auto open_strips(float *shared, uint64_t *barriers,
+__device__ __forceinline__ auto open_pipeline(float *shared, uint64_t *barriers,
                                             const single_blocks &f,
                                             BLOCK... blocks)
 {
-    single_strips<sizeof...(blocks)> in(shared, barriers, f.D, f.n);
+    single_pipeline<sizeof...(blocks)> in(shared, barriers, f.D, f.n);
     int b = 0;
 
     ((in.from[b++] = blocks), ...);
@@ -46,20 +46,20 @@ __device__ __forceinline__ auto open_strips(float *shared, uint64_t *barriers,
 
 /* Computes a = G^-1 C, R -= Q a, W = Q'Z with Z = D R (Z = R if D is NULL), and
  * the sums of squares of the columns of R. */
-__global__ void __launch_bounds__(32 * single_strips<2>::warps)
+__global__ void __launch_bounds__(32 * single_pipeline<2>::warps)
 residual_kernel(single_blocks f, double *part, step_arrays w)
 {
-    using strips = single_strips<2>;
-    constexpr int warps = strips::warps;
+    using pipeline = single_pipeline<2>;
+    constexpr int warps = pipeline::warps;
     extern __shared__ __align__(16) float shared[];
-    __shared__ uint64_t barriers[warps * strips::stages];
+    __shared__ uint64_t barriers[warps * pipeline::stages];
     __shared__ union {
         lengths_room<16> dense;
         double sums[room<1, warps>];
     } u;
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     double sum[1][2][4] = {}, square[1][2] = {}, factor[8], *a = NULL, *out;
-    strips in = open_strips(shared, barriers, f, f.Q, f.R);
+    pipeline in = open_pipeline(shared, barriers, f, f.Q, f.R);
     bool go;
 
     go = find_lengths<1, 16, 32 * warps>(u.dense, w, &a);
@@ -71,8 +71,8 @@ residual_kernel(single_blocks f, double *part, step_arrays w)
     take_factor(factor, a, -1.0, 16, g, t);
     __syncthreads();
     while (in.at < in.count) {
-        const int64_t row = in.at * strips::rows;
-        const float *s = in.strip();
+        const int64_t row = in.at * pipeline::rows;
+        const float *s = in.current();
         float4 across[2];
         float2 down[2][2], old[2][2];
         double d[2][2] = { { 1, 1 }, { 1, 1 } }, q[2][1][4], r[2][1][4];
@@ -81,8 +81,8 @@ residual_kernel(single_blocks f, double *part, step_arrays w)
         for (int h = 0; h < 2; h++) {
             across[h] = read_across(s, h, g, t);
             read_down(down[h], s, h, g, t);
-            read_down(old[h], s + strips::block, h, g, t);
-            if (f.D) read_diagonal(d[h], s + 2 * strips::block, h, t);
+            read_down(old[h], s + pipeline::block, h, g, t);
+            if (f.D) read_diagonal(d[h], s + 2 * pipeline::block, h, t);
         }
         in.next();
 #pragma unroll
@@ -107,20 +107,20 @@ residual_kernel(single_blocks f, double *part, step_arrays w)
 
 /* Computes b = -G^-1 W, X += P a, P = Z + P b with Z = D R (Z = R if D is
  * NULL), S = P'P and C = P'R. */
-__global__ void __launch_bounds__(32 * single_strips<3>::warps)
+__global__ void __launch_bounds__(32 * single_pipeline<3>::warps)
 directions_kernel(single_blocks f, double *part, step_arrays w)
 {
-    using strips = single_strips<3>;
-    constexpr int warps = strips::warps;
+    using pipeline = single_pipeline<3>;
+    constexpr int warps = pipeline::warps;
     extern __shared__ __align__(16) float shared[];
-    __shared__ uint64_t barriers[warps * strips::stages];
+    __shared__ uint64_t barriers[warps * pipeline::stages];
     __shared__ union {
         beta_room<16> dense;
         double sums[room<1, warps>];
     } u;
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     double s[1][2][4] = {}, c[1][2][4] = {}, first[8], second[8], *out;
-    strips in = open_strips(shared, barriers, f, f.P, f.X, f.R);
+    pipeline in = open_pipeline(shared, barriers, f, f.P, f.X, f.R);
     int go;
 
     go = *(volatile int *)&w.state->go;
@@ -133,8 +133,8 @@ directions_kernel(single_blocks f, double *part, step_arrays w)
     take_factor(second, u.dense.b, 1.0, 16, g, t);
     __syncthreads();
     while (in.at < in.count) {
-        const int64_t row = in.at * strips::rows;
-        const float *from = in.strip();
+        const int64_t row = in.at * pipeline::rows;
+        const float *from = in.current();
         float4 across[2];
         float2 old[2][2], rest[2][2];
         double d[2][2] = { { 1, 1 }, { 1, 1 } }, p[2][1][4], r[2][1][4];
@@ -142,9 +142,9 @@ directions_kernel(single_blocks f, double *part, step_arrays w)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             across[h] = read_across(from, h, g, t);
-            read_down(old[h], from + strips::block, h, g, t);
-            read_down(rest[h], from + 2 * strips::block, h, g, t);
-            if (f.D) read_diagonal(d[h], from + 3 * strips::block, h, t);
+            read_down(old[h], from + pipeline::block, h, g, t);
+            read_down(rest[h], from + 2 * pipeline::block, h, g, t);
+            if (f.D) read_diagonal(d[h], from + 3 * pipeline::block, h, t);
         }
         in.next();
 #pragma unroll
@@ -170,22 +170,22 @@ directions_kernel(single_blocks f, double *part, step_arrays w)
 }
 
 /* Queues a pass whose `count` sums go to `to`. */
-template <class STRIPS, class KERNEL>
+template <class PIPELINE, class KERNEL>
 sps_status queue(const sps_fused_cg *w, const single_blocks &f, int count,
                  double *to, KERNEL kernel)
 {
     sps_context *ctx = w->ctx;
     const int64_t most = spsi_cuda_state(ctx)->sms;
-    const int64_t want = ceil_div(f.n, STRIPS::rows * STRIPS::warps);
+    const int64_t want = ceil_div(f.n, PIPELINE::rows * PIPELINE::warps);
     const int blocks = (int)(want < most ? want : most);
     cudaLaunchAttribute room[2];
-    cudaLaunchConfig_t c = launch_after(ctx, blocks, 32 * STRIPS::warps,
+    cudaLaunchConfig_t c = launch_after(ctx, blocks, 32 * PIPELINE::warps,
                                         false, room);
     double *part;
 
     SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
-    c.dynamicSmemBytes = STRIPS::bytes;
-    SPS_TRY_RETURN(allow_shared(ctx, kernel, STRIPS::bytes));
+    c.dynamicSmemBytes = PIPELINE::bytes;
+    SPS_TRY_RETURN(allow_shared(ctx, kernel, PIPELINE::bytes));
     SPS_CUDA(ctx, cudaLaunchKernelEx(&c, kernel, f, part, arrays_of(w)));
     SPS_LAUNCHED(ctx);
     return join_sums<true>(w, part, blocks, count, to);
@@ -213,7 +213,7 @@ sps_status spsi_cuda_single_residual(const sps_fused_cg *w, const sps_block *Q,
     const single_blocks f = { NULL, (float *)Q->data, NULL, (float *)R->data,
                               w->D, R->n };
 
-    return queue<single_strips<2>>(w, f, square_of + 16, w->own.W,
+    return queue<single_pipeline<2>>(w, f, square_of + 16, w->own.W,
                                    residual_kernel);
 }
 
@@ -223,6 +223,6 @@ sps_status spsi_cuda_single_directions(const sps_fused_cg *w, sps_block *P,
     const single_blocks f = { (float *)P->data, NULL, (float *)X->data,
                               (float *)R->data, w->D, R->n };
 
-    return queue<single_strips<3>>(w, f, 2 * square_of, w->own.S,
+    return queue<single_pipeline<3>>(w, f, 2 * square_of, w->own.S,
                                    directions_kernel);
 }

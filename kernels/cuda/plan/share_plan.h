@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct sps_share_plan {
     sps_plan super;
-    int lanes, pairs, strips;  /* how the columns of X are divided: into
-                                  `strips` slices, each of `pairs` pairs of
+    int lanes, pairs, slices;  /* how the columns of X are divided: into
+                                  `slices` slices, each of `pairs` pairs of
                                   columns for each of `lanes` lanes */
     int64_t ld;                /* leading dimension of part: whole slices of the
                                   plan's width */

@@ -76,11 +76,11 @@ sample<T> sample_of(const sps_sddmm_args *args, int W)
 {
     const sps_block *U = args->U, *V = args->V;
     int pieces = U->k / W, most = widest / (W * (int)sizeof(T));
-    int strips = (int)ceil_div(pieces, most);
+    int slices = (int)ceil_div(pieces, most);
 
     return { args->alpha, args->beta, (const T *)U->data, U->ld,
-             (const T *)V->data, V->ld, U->k, strips,
-             (int)ceil_div(pieces, strips) * W, args->multiply,
+             (const T *)V->data, V->ld, U->k, slices,
+             (int)ceil_div(pieces, slices) * W, args->multiply,
              (T *)args->val };
 }
 
@@ -135,9 +135,9 @@ sps_status launch(const sps_plan *plan, const sample<T> &s)
 
     if (!((const rode_plan *)plan)->parts.range)
         return launch_once<T, W, L, C, F>(plan, s);
-    one.strips = 1;
-    for (int t = 0; t < s.strips; t++) {
-        one.d = t + 1 < s.strips ? s.width : s.d - t * s.width;
+    one.slices = 1;
+    for (int t = 0; t < s.slices; t++) {
+        one.d = t + 1 < s.slices ? s.width : s.d - t * s.width;
         SPS_TRY_RETURN((launch_once<T, W, L, C, F>(plan, one)));
         one.u += s.width;
         one.v += s.width;
@@ -232,16 +232,16 @@ double cost(const sps_problem *p)
     const sps_features *f = p->f;
     double beta = p->machine->copy, width = (double)spsi_dtype_size(p->block);
     double row = p->k * width, nnz = (double)f->nnz;
-    double strips = (double)ceil_div((int64_t)row, widest);
+    double slices = (double)ceil_div((int64_t)row, widest);
     double window = 2.0 * (double)f->bandwidth + 1e5;
     bool near = window < (double)f->ncol;
     double footprint = row * (near ? window : (double)f->ncol);
     double distinct = f->distinct64 > 0 ? f->distinct64 : 1.0;
-    double bytes = nnz * ((2.0 * strips - 1.0) * width + 4.0) +
+    double bytes = nnz * ((2.0 * slices - 1.0) * width + 4.0) +
                    (double)(f->nrow + f->ncol) * row;
     double moved = bytes / (0.9 * beta) + (near ? 0.5 : 0.75) * nnz * row *
                    distinct / spsi_gather_rate(p->machine, footprint, row);
-    double work = nnz * (27.0 * strips + 0.2 * row) / beta;
+    double work = nnz * (27.0 * slices + 0.2 * row) / beta;
 
     return (moved > work ? moved : work) + p->machine->launch;
 }

@@ -77,7 +77,7 @@ template <class T> struct sample {
     int64_t ldu;
     const T *__restrict__ v;
     int64_t ldv;
-    int d, strips, width;       /* d: number of columns; strips: number of
+    int d, slices, width;       /* d: number of columns; slices: number of
                                    slices; width: columns of each slice (the
                                    last ends at d) */
     bool multiply;
@@ -398,7 +398,7 @@ __device__ __forceinline__ void store(const pattern &A, const sample<T> &s,
 /* Computes the samples of all items that `walk` gives, for the columns from ..
  * end-1. */
 template <class T, int W, int L, int C, int R, form F, class walk_of>
-__device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
+__device__ __forceinline__ void one_slice(const pattern &A, const sample<T> &s,
                                       int from, int end, walk_of walk)
 {
     share<W, L, C, F> own(from, end);
@@ -426,13 +426,13 @@ __device__ __forceinline__ void strip(const pattern &A, const sample<T> &s,
 }
 
 template <class T, int W, int L, int C, int R, form F, class walk_of>
-__device__ __forceinline__ void strips(const pattern &A, const sample<T> &s,
+__device__ __forceinline__ void all_slices(const pattern &A, const sample<T> &s,
                                        const walk_of &walk)
 {
-    for (int t = 0; t < s.strips; t++) {
-        int from = t * s.width, end = t + 1 < s.strips ? from + s.width : s.d;
+    for (int t = 0; t < s.slices; t++) {
+        int from = t * s.width, end = t + 1 < s.slices ? from + s.width : s.d;
 
-        strip<T, W, L, C, R, F>(A, s, from, end, walk);
+        one_slice<T, W, L, C, R, F>(A, s, from, end, walk);
     }
 }
 
@@ -442,7 +442,7 @@ rows_kernel(pattern A, sample<T> s, ranges_of ranges)
 {
     constexpr bool listed = R > 1 || F != FULL;
 
-    strips<T, W, L, C, R, F>(A, s,
+    all_slices<T, W, L, C, R, F>(A, s,
                              row_walk<L, R, listed>(A, ranges, threads));
 }
 
@@ -454,7 +454,7 @@ segments_kernel(pattern A, sample<T> s, const sps_segment *segment,
     int64_t n = (int64_t)blockIdx.x * (threads / 32) + threadIdx.x / 32;
 
     if (n < count)
-        strips<T, W, L, C, 1, F>(A, s, segment_walk<L>(A, segment[n]));
+        all_slices<T, W, L, C, 1, F>(A, s, segment_walk<L>(A, segment[n]));
 }
 
 /* val = beta val, for alpha = 0: U, V and A are not read. */

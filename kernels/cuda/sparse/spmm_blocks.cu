@@ -153,7 +153,7 @@ sps_status by_size(const job<T> &o, const node_matrix<V> &A, bool aligned)
 }
 
 /* Returns whether all rows of X begin at multiples of 16 bytes. */
-bool in_lumps(const sps_block *X)
+bool rows_aligned(const sps_block *X)
 {
     return X->ld * (int64_t)spsi_dtype_size(X->dtype) % 16 == 0 &&
            (uintptr_t)X->data % 16 == 0;
@@ -161,7 +161,7 @@ bool in_lumps(const sps_block *X)
 
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
-    const bool aligned = in_lumps(args->X) && in_lumps(args->Y);
+    const bool aligned = rows_aligned(args->X) && rows_aligned(args->Y);
 
     return with_node_types(plan, args, [&](auto A, auto b) -> sps_status {
         job<std::remove_reference_t<decltype(*b.y)>> o =
@@ -196,16 +196,17 @@ double pass_cost(const sps_problem *p)
 {
     const sps_features *f = p->f;
     const double row = moved_row(p), sectors = spsi_sectors(row);
-    const int lump = 16 / (int)spsi_dtype_size(p->block);
+    const int W = 16 / (int)spsi_dtype_size(p->block);
     int b;
     const double stream = node_floor(p, &b) / p->machine->copy;
-    const int wide = (int)ceil_div(p->k, 8 * lump);
-    const int lumps = b > 4 ? 1 : wide < 3 || (wide == 3 && b < 4) ? wide : 2;
+    const int wide = (int)ceil_div(p->k, 8 * W);
+    const int vectors = b > 4 ? 1
+                        : wide < 3 || (wide == 3 && b < 4) ? wide : 2;
     const double named = (double)f->nnz / (f->fill[b] * b) * row *
                          (b > 4 && p->k > 16 ? 2.0
                           : row > 384 ? 1.3 : row > 256 ? 1.15 : 1.0);
     const double missed = (double)f->nnz * f->distinct64 * sectors;
-    const double chain = 8e-9 * (1 + lumps) * b * (double)f->max_length /
+    const double chain = 8e-9 * (1 + vectors) * b * (double)f->max_length /
                          f->fill[b];
 
     return hypot(chain, stream + fmax(named / (5.2 * p->machine->copy),
@@ -219,14 +220,14 @@ double pass_cost(const sps_problem *p)
  * aligned. */
 double cost(const sps_problem *p)
 {
-    const int lump = 16 / (int)spsi_dtype_size(p->block);
+    const int W = 16 / (int)spsi_dtype_size(p->block);
     sps_problem part = *p;
     double sum = 0;
     int b;
 
     node_floor(p, &b);
     for (int c = 0; c < p->k; c += part.k) {
-        part.k = pass_of(p->k - c, b, lump);
+        part.k = pass_of(p->k - c, b, W);
         sum += pass_cost(&part);
     }
     return sum;

@@ -3,9 +3,9 @@
  * (kernels/formats/node_blocks.h).
  *
  * Lanes: L lanes of a warp process a block row, that is B rows of Y; of each
- * row of X and Y a lane has C vectors (lumps.cuh).  Neighbouring block rows are
- * in neighbouring lanes.  Each row of X that a block uses is loaded once for B
- * rows of Y.
+ * row of X and Y a lane has C vectors (vectors.cuh).  Neighbouring block rows
+ * are in neighbouring lanes.  Each row of X that a block uses is loaded once
+ * for B rows of Y.
  *
  * Numbers and columns of A pass through a staged pipeline (`ring`) in shared
  * memory, with `stages` stages of Q blocks for each block row of the warp,
@@ -24,7 +24,7 @@
 #ifndef SPS_CUDA_SPMM_BLOCKS_CUH
 #define SPS_CUDA_SPMM_BLOCKS_CUH
 
-#include "cuda/sparse/lumps.cuh"
+#include "cuda/sparse/vectors.cuh"
 #include "cuda/sparse/node_blocks_device.cuh"
 
 namespace {
@@ -49,11 +49,11 @@ constexpr int batch = B > 4 ? (!TAIL || B % 2 ? B : B / 2)
 template <int B, class V> struct ring {
     static constexpr int each = 16 / (int)sizeof(V), Q = staged<B>;
     static constexpr bool late = B * B % each != 0;
-    static constexpr int lumps =
+    static constexpr int vectors =
         (Q * B * B + (late ? each - 1 : 0) + each - 1) / each;
     static constexpr int columns = (stages * Q + 3) / 4;
-    static constexpr int odd = (stages * lumps + columns) % 2 == 0;
-    V val[stages][lumps * each];
+    static constexpr int odd = (stages * vectors + columns) % 2 == 0;
+    V val[stages][vectors * each];
     int32_t column[(columns + odd) * 4];
 
     /* Returns the offset of the first value of a block in its 16-byte
@@ -69,7 +69,8 @@ template <int B, class V> struct ring {
  * time end inside sectors: L1 holds the rest of the sector for the next
  * ones. */
 template <bool BY_L1>
-__device__ __forceinline__ void copy_lump(void *to, const void *from, int bytes)
+__device__ __forceinline__ void copy_vector(void *to, const void *from,
+                                            int bytes)
 {
     const uint32_t place = (uint32_t)__cvta_generic_to_shared(to);
 
@@ -82,7 +83,7 @@ __device__ __forceinline__ void copy_lump(void *to, const void *from, int bytes)
 }
 /* Copies 16 bytes. */
 template <bool BY_L1>
-__device__ __forceinline__ void copy_whole_lump(uint32_t to, const void *from)
+__device__ __forceinline__ void copy_whole_vector(uint32_t to, const void *from)
 {
     if (BY_L1)
         asm volatile("cp.async.ca.shared.global [%0], [%1], 16;"
@@ -172,10 +173,10 @@ template <int B, int L, class V> struct feeder {
             ? (count * (B * B) + late) * (int)sizeof(V) : 0;
 
 #pragma unroll
-        for (int e = l; e < R::lumps; e += L) {
+        for (int e = l; e < R::vectors; e += L) {
             const int n = max(0, min(16, bytes - 16 * e));
 
-            copy_lump<L == 4>(&to.val[slot][e * R::each],
+            copy_vector<L == 4>(&to.val[slot][e * R::each],
                               n > 0 ? val + e * R::each : A.val, n);
         }
 #pragma unroll
@@ -198,9 +199,9 @@ template <int B, int L, class V> struct feeder {
             &to.val[slot][l * R::each]);
 
 #pragma unroll
-        for (int e = 0; e < R::lumps; e += L)
-            if (e + l < R::lumps)
-                copy_whole_lump<L == 4>(place + 16 * e, val + e * R::each);
+        for (int e = 0; e < R::vectors; e += L)
+            if (e + l < R::vectors)
+                copy_whole_vector<L == 4>(place + 16 * e, val + e * R::each);
 #pragma unroll
         for (int e = 0; e < R::Q; e += L)
             if (e + l < R::Q)
@@ -230,12 +231,12 @@ template <int B, int L, class V> struct feeder {
  * columns are stored as zeros or not at all; the last column is loaded in their
  * place, which touches no additional sector. */
 template <int L, int C, int W, bool TAIL, class T>
-struct lane_lumps {
+struct lane_vectors {
     const char *x[C + TAIL];
     int at[C], tail;
     int left;                /* number of columns in the last vector, C - 1 */
 
-    __device__ __forceinline__ lane_lumps(const padded_blocks<T> &b)
+    __device__ __forceinline__ lane_vectors(const padded_blocks<T> &b)
     {
         const int l = (int)threadIdx.x % L, last = (b.k - 1) / W * W;
 
@@ -255,7 +256,7 @@ struct lane_lumps {
         return reinterpret_cast<const T *>(x + (uint64_t)(uint32_t)j * stride);
     }
     __device__ __forceinline__ void load(int32_t j, uint32_t stride,
-                                         lump<T, W> *v, lump<T, 1> *t) const
+                                         vec<T, W> *v, vec<T, 1> *t) const
     {
 #pragma unroll
         for (int q = 0; q < C; q++) whole(row(x[q], j, stride), v[q]);
@@ -264,15 +265,15 @@ struct lane_lumps {
     /* Loads this lane's vectors of row j of X where padding must not be read:
      * of the last vector only `left` columns are loaded. */
     __device__ __forceinline__ void load_bare(int32_t j, uint32_t stride,
-                                              lump<T, W> *v) const
+                                              vec<T, W> *v) const
     {
 #pragma unroll
         for (int q = 0; q < C; q++)
             v[q] = fetch<W>(row(x[q], j, stride), q == C - 1 ? left : W);
     }
     __device__ __forceinline__ void store(const padded_blocks<T> &b, int64_t i,
-                                          const lump<T, W> *sum,
-                                          const lump<T, 1> *t) const
+                                          const vec<T, W> *sum,
+                                          const vec<T, 1> *t) const
     {
         T *y = b.y + i * b.ldy;
 
@@ -285,13 +286,13 @@ struct lane_lumps {
 };
 
 /* Loads a vector of Y, which the kernel writes later. */
-__device__ __forceinline__ void written(const double *p, lump<double, 2> &r)
+__device__ __forceinline__ void written(const double *p, vec<double, 2> &r)
 {
     const double2 v = *reinterpret_cast<const double2 *>(p);
 
     r.v[0] = v.x, r.v[1] = v.y;
 }
-__device__ __forceinline__ void written(const float *p, lump<float, 4> &r)
+__device__ __forceinline__ void written(const float *p, vec<float, 4> &r)
 {
     const float4 v = *reinterpret_cast<const float4 *>(p);
 
@@ -300,7 +301,7 @@ __device__ __forceinline__ void written(const float *p, lump<float, 4> &r)
 
 /* The vectors of W, the old Y and X for an epilogue. */
 template <int W, class T> struct operands {
-    lump<T, W> w, old, own;
+    vec<T, W> w, old, own;
 
     __device__ __forceinline__ void read(const blocks<T> &b, int64_t at)
     {
@@ -310,12 +311,12 @@ template <int W, class T> struct operands {
     }
     /* Returns the vector of Y for the sums of row i, by the formula of
      * blocks.join. */
-    __device__ __forceinline__ lump<T, W> join(const blocks<T> &b,
-                                               const lump<T, W> &sum,
+    __device__ __forceinline__ vec<T, W> join(const blocks<T> &b,
+                                               const vec<T, W> &sum,
                                                int64_t i) const
     {
         const T d = b.d ? (T)b.d[i] : T(1);
-        lump<T, W> r;
+        vec<T, W> r;
 
 #pragma unroll
         for (int e = 0; e < W; e++) {
@@ -344,7 +345,7 @@ __device__ __forceinline__ bool in_vectors(const padded_blocks<T> &b, int at)
 template <int B, int W, class T>
 __device__ __forceinline__ void
 store_vectors(const padded_blocks<T> &b, int64_t i, int64_t nrow, int at,
-              const lump<T, W> (*sum)[1])
+              const vec<T, W> (*sum)[1])
 {
     operands<W, T> o[B] = {};
 
@@ -366,17 +367,17 @@ store_vectors(const padded_blocks<T> &b, int64_t i, int64_t nrow, int at,
 template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
 __device__ __forceinline__ void
 add_stage(const V *val, const int32_t *column,
-          const lane_lumps<L, C, W, TAIL, T> &lumps, int s,
-          int most, int32_t last_row, uint32_t stride, lump<T, W> (*acc)[C],
-          lump<T, 1> *tail)
+          const lane_vectors<L, C, W, TAIL, T> &vectors, int s,
+          int most, int32_t last_row, uint32_t stride, vec<T, W> (*acc)[C],
+          vec<T, 1> *tail)
 {
     constexpr int Q = ring<B, V>::Q, U = batch<B, C, TAIL>;
     static_assert(Q * B % U == 0);
 
 #pragma unroll
     for (int e = 0; e < Q * B; e += U) {
-        lump<T, W> v[U][C];
-        lump<T, 1> t[U];
+        vec<T, W> v[U][C];
+        vec<T, 1> t[U];
         auto name = [&](int u) {
             const int32_t j = column[(e + u) / B] * B + (e + u) % B;
 
@@ -389,11 +390,11 @@ add_stage(const V *val, const int32_t *column,
             __any_sync(all_lanes, behind(e + U - 1) > last_row)) {
 #pragma unroll
             for (int u = 0; u < U; u++)
-                lumps.load_bare(min(name(u), last_row), stride, v[u]);
+                vectors.load_bare(min(name(u), last_row), stride, v[u]);
         } else {
 #pragma unroll
             for (int u = 0; u < U; u++)
-                lumps.load(name(u), stride, v[u], t + u);
+                vectors.load(name(u), stride, v[u], t + u);
         }
 #pragma unroll
         for (int u = 0; u < U; u++)
@@ -420,7 +421,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
     extern __shared__ __align__(16) char memory[];
     const int sub = (int)threadIdx.x % 32 / L;
     R &own = reinterpret_cast<R *>(memory)[threadIdx.x / L];
-    const lane_lumps<L, C, W, TAIL, T> lumps(b);
+    const lane_vectors<L, C, W, TAIL, T> vectors(b);
     tile_walker<P> at;
     int slot = 0;
 
@@ -428,8 +429,8 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
     feeder<B, L, V> from(A, order, own);
     for (int s = 0; s < stages; s++) from.feed();
     for (at.tile = blockIdx.x; at.tile < order.tiles; at.tile += gridDim.x) {
-        lump<T, W> acc[B][C] = {};
-        lump<T, 1> tail[B] = {};
+        vec<T, W> acc[B][C] = {};
+        vec<T, 1> tail[B] = {};
         int64_t first = 0;
         int mine = 0, most;
 
@@ -448,7 +449,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             asm volatile("cp.async.wait_group %0;" :: "n"(stages - 1)
                          : "memory");
             __syncwarp();
-            add_stage<B, L, C, W, BARE, TAIL>(val, column, lumps, s, most,
+            add_stage<B, L, C, W, BARE, TAIL>(val, column, vectors, s, most,
                                            last_row, stride, acc, tail);
             __syncwarp();
             from.feed();
@@ -464,14 +465,14 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             }
         }
         if constexpr (C == 1 && W > 1 && B < 5 && !TAIL && !BARE)
-            if (in_vectors<W>(b, lumps.at[0])) {
-                store_vectors<B, W>(b, row * B, A.nrow, lumps.at[0], acc);
+            if (in_vectors<W>(b, vectors.at[0])) {
+                store_vectors<B, W>(b, row * B, A.nrow, vectors.at[0], acc);
                 continue;
             }
 #pragma unroll
         for (int r = 0; r < B; r++)
             if (row * B + r < A.nrow)
-                lumps.store(b, row * B + r, acc[r], tail + r);
+                vectors.store(b, row * B + r, acc[r], tail + r);
     }
 }
 

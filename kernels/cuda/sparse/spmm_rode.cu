@@ -71,11 +71,11 @@ int run_of(const sps_context *ctx, int64_t nrow, size_t bytes)
 /* Returns the number of groups of rows per run: as many as a thread block
  * processes at a time, or four times as many if rows of the block have more
  * than 48 vectors. */
-int run_of_groups(int lumps)
+int run_of_groups(int vectors)
 {
-    int lanes = lumps <= 8 ? 4 : lumps <= 24 ? 8 : 16;
+    int lanes = vectors <= 8 ? 4 : vectors <= 24 ? 8 : 16;
 
-    return group_threads / lanes * (lumps > 48 ? 2 : 1);
+    return group_threads / lanes * (vectors > 48 ? 2 : 1);
 }
 
 template <class T> pieces_of<T> pieces(const rode_plan *r)
@@ -216,35 +216,35 @@ sps_status run_any(const job<T> &o, const matrix<I, V> &A)
 /* Launches the smallest kernel shape that holds the vectors of a slice; there
  * are more shapes for matrices below 2^31 entries. */
 template <class T, class I, class V>
-sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int lumps)
+sps_status run_aligned(const job<T> &o, const matrix<I, V> &A, int vectors)
 {
     constexpr int W = 16 / sizeof(T);
 
     if constexpr (sizeof(I) == 4) {
-        if (lumps <= 2) return run<2, 1, W, 1>(o, A);
-        if (lumps > 8 && lumps <= 12) return run<4, 3, W, 1>(o, A);
-        if (lumps > 16 && lumps <= 24) return run<8, 3, W, 1>(o, A);
-        if (lumps > 32 && lumps <= 48) return run<16, 3, W, 1>(o, A);
+        if (vectors <= 2) return run<2, 1, W, 1>(o, A);
+        if (vectors > 8 && vectors <= 12) return run<4, 3, W, 1>(o, A);
+        if (vectors > 16 && vectors <= 24) return run<8, 3, W, 1>(o, A);
+        if (vectors > 32 && vectors <= 48) return run<16, 3, W, 1>(o, A);
     }
-    if (lumps <= 4) return run<4, 1, W, 1>(o, A);
-    if (lumps <= 8) return run<4, 2, W, 1>(o, A);
-    if (lumps <= 16) return run<8, 2, W, 1>(o, A);
-    if (lumps <= 32) return run<16, 2, W, 1>(o, A);
+    if (vectors <= 4) return run<4, 1, W, 1>(o, A);
+    if (vectors <= 8) return run<4, 2, W, 1>(o, A);
+    if (vectors <= 16) return run<8, 2, W, 1>(o, A);
+    if (vectors <= 32) return run<16, 2, W, 1>(o, A);
     return run<32, 2, W, 1>(o, A);
 }
 
 /* Launches the kernels for groups of R rows with the same columns. */
 template <int R, class T, class V>
-sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
+sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int vectors)
 {
     constexpr int W = 16 / sizeof(T);
 
-    if (lumps <= 4) return run<4, 1, W, R>(o, A);
-    if (lumps <= 8) return run<4, 2, W, R>(o, A);
-    if (lumps <= 16) return run<8, 2, W, R>(o, A);
-    if (lumps <= 24) return run<8, 3, W, R>(o, A);
-    if (lumps <= 32) return run<16, 2, W, R>(o, A);
-    if (lumps <= 48) return run<16, 3, W, R>(o, A);
+    if (vectors <= 4) return run<4, 1, W, R>(o, A);
+    if (vectors <= 8) return run<4, 2, W, R>(o, A);
+    if (vectors <= 16) return run<8, 2, W, R>(o, A);
+    if (vectors <= 24) return run<8, 3, W, R>(o, A);
+    if (vectors <= 32) return run<16, 2, W, R>(o, A);
+    if (vectors <= 48) return run<16, 3, W, R>(o, A);
     return run<32, 2, W, R>(o, A);
 }
 
@@ -252,14 +252,14 @@ sps_status run_groups(const job<T> &o, const matrix<int32_t, V> &A, int lumps)
  * slices as possible, of at most 64 vectors, equal except for the last.  The
  * last slice, too, must fill the L (C - 1) vectors that its shape does not
  * test: half the power of two at or above the number of vectors. */
-int lumps_of(int k, int W)
+int vectors_of(int k, int W)
 {
-    for (int strips = (int)ceil_div(k, 64 * W);; strips++) {
-        int lumps = (int)ceil_div(ceil_div(k, strips), W);
-        int last = k - (strips - 1) * lumps * W;
-        int whole = lumps > 4 ? power_above(lumps) / 2 : 0;
+    for (int slices = (int)ceil_div(k, 64 * W);; slices++) {
+        int vectors = (int)ceil_div(ceil_div(k, slices), W);
+        int last = k - (slices - 1) * vectors * W;
+        int whole = vectors > 4 ? power_above(vectors) / 2 : 0;
 
-        if (strips == 1 || (last > 0 && last >= whole * W)) return lumps;
+        if (slices == 1 || (last > 0 && last >= whole * W)) return vectors;
     }
 }
 
@@ -279,7 +279,7 @@ ranges_of ranges_for(const rode_plan *r, int64_t items, int each)
 /* Chooses the ranges and the kind of kernel, and launches it.  Groups of rows
  * need 32-bit offsets I, and values in the type of the blocks. */
 template <class I, class T, class V>
-sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
+sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int vectors)
 {
     const rode_plan *r = o.r;
     int group = r->base.parts.limits.group;
@@ -287,13 +287,13 @@ sps_status choose(job<T> &o, const matrix<I, V> &A, bool aligned, int lumps)
 
     if constexpr (sizeof(I) == 4 && sizeof(T) == sizeof(V))
         if (aligned && group > 1) {
-            each = run_of_groups(lumps);
+            each = run_of_groups(vectors);
             o.ranges = ranges_for(r, A.nrow / group, each);
-            return group == 2 ? run_groups<2>(o, A, lumps)
-                              : run_groups<3>(o, A, lumps);
+            return group == 2 ? run_groups<2>(o, A, vectors)
+                              : run_groups<3>(o, A, vectors);
         }
     o.ranges = ranges_for(r, A.nrow, each);
-    return aligned ? run_aligned(o, A, lumps) : run_any(o, A);
+    return aligned ? run_aligned(o, A, vectors) : run_any(o, A);
 }
 
 /* Returns the number of columns of one pass over A.  Rows of X within a
@@ -351,13 +351,13 @@ sps_status pass(const rode_plan *r, const padded_blocks<T> &b, bool aligned,
 {
     constexpr int W = 16 / sizeof(T);
     const sps_csr_local *A = r->base.super.A;
-    int lumps = lumps_of(b.k, W);
-    job<T> o = { r, b, lumps * W, {} };
+    int vectors = vectors_of(b.k, W);
+    job<T> o = { r, b, vectors * W, {} };
 
-    if (narrow && lumps < 3) lumps = 3;
+    if (narrow && vectors < 3) vectors = 3;
     SPS_TRY_RETURN(A->rowptr32
-        ? choose(o, matrix_of<int32_t, V>(A), aligned, lumps)
-        : choose(o, matrix_of<int64_t, V>(A), aligned, lumps));
+        ? choose(o, matrix_of<int32_t, V>(A), aligned, vectors)
+        : choose(o, matrix_of<int64_t, V>(A), aligned, vectors));
     return join_rows(r, b);
 }
 

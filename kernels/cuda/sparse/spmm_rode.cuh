@@ -2,7 +2,7 @@
 /* spmm_rode.cuh - the kernels of spmm.rode.
  *
  * Lanes: L lanes of a warp process a row of X or Y, each with C vectors
- * (`lumps`) of W numbers (16 bytes, or one number if the blocks are not
+ * (vectors.cuh) of W numbers (16 bytes, or one number if the blocks are not
  * aligned); vector q of lane l begins at column W (l + L q) of the slice, so
  * each load of the L lanes is contiguous.
  *
@@ -18,7 +18,7 @@
 #ifndef SPS_CUDA_SPMM_RODE_CUH
 #define SPS_CUDA_SPMM_RODE_CUH
 
-#include "cuda/sparse/lumps.cuh"
+#include "cuda/sparse/vectors.cuh"
 #include "formats/segments.h"
 
 namespace {
@@ -122,7 +122,7 @@ template <int L, int C, int W, form F, int U, bool ALL, class T, class S>
 __device__ __forceinline__ void gather(const int32_t *j,
                                        const places<L, C, W, F, T> &x,
                                        S stride, int left, int sub,
-                                       int32_t last, lump<T, W> (*v)[C])
+                                       int32_t last, vec<T, W> (*v)[C])
 {
 #pragma unroll
     for (int u = 0; u < U; u++) {
@@ -145,10 +145,10 @@ __device__ __forceinline__ void gather(const int32_t *j,
 template <int P, class I> struct walker {
     const ranges_of &ranges;
     I base, last, nrow;
-    int r, s, strips;
+    int r, s, slices;
 
     __device__ __forceinline__ walker(const ranges_of &of, I rows, int n)
-        : ranges(of), nrow(rows), r((int)blockIdx.x), s(0), strips(n)
+        : ranges(of), nrow(rows), r((int)blockIdx.x), s(0), slices(n)
     {
         open();
         settle();
@@ -171,7 +171,7 @@ template <int P, class I> struct walker {
     __device__ __forceinline__ void settle()
     {
         while (base >= last && !done()) {
-            if (++s == strips) {
+            if (++s == slices) {
                 s = 0;
                 r += (int)gridDim.x;
             }
@@ -194,11 +194,11 @@ __device__ __forceinline__ void
 add_batch(const int32_t *now, const V (*times)[BATCH / L],
           const places<L, C, W, F, T> &x, S stride, int left, int sub,
           int32_t last_row, int done, int least, int most,
-          lump<T, W> (*acc)[C])
+          vec<T, W> (*acc)[C])
 {
 #pragma unroll
     for (int e0 = 0; e0 < BATCH; e0 += U) {
-        lump<T, W> v[U][C];
+        vec<T, W> v[U][C];
         int32_t j[U];
 
         if (done + e0 >= most) break;
@@ -223,7 +223,7 @@ add_batch(const int32_t *now, const V (*times)[BATCH / L],
 template <int L, int C, int W, form F, int R, class T, class I>
 __device__ __forceinline__ void
 finish_rows(const blocks<T> &b, I row, int c, int left, int room, int sub,
-            const lump<T, W> (*acc)[C])
+            const vec<T, W> (*acc)[C])
 {
     blocks<T> f = b;
 
@@ -306,7 +306,7 @@ rows_kernel(matrix<I, V> A, int32_t last_row, padded_blocks<T> b,
     int length = find_rows<R>(A, ranges, at, sub, row, p);
     load_entries<L, R, own>(A, p, length, 0, col, val);
     while (!at.done()) {
-        lump<T, W> acc[R][C] = {};
+        vec<T, W> acc[R][C] = {};
         I here = p, i = row;
         int mine = length, c = at.s * width + W * l;
         int end = min(b.k, (at.s + 1) * width), left = end - c;
@@ -355,7 +355,7 @@ template <class T> struct pieces_of {
 /* Adds up the sums of the 32 / L groups of lanes of a warp; all lanes get the
  * totals. */
 template <int L, int C, int W, class T>
-__device__ __forceinline__ void sum_groups(lump<T, W> *acc)
+__device__ __forceinline__ void sum_groups(vec<T, W> *acc)
 {
 #pragma unroll
     for (int d = L; d < 32; d *= 2)
@@ -372,14 +372,14 @@ template <int L, int C, int W, form F, class T, class V, class S>
 __device__ __forceinline__ void
 add_entries(int32_t now, V times, const places<L, C, W, F, T> &x, S stride,
             int left, int group, int32_t last_row, int done, int length,
-            lump<T, W> *acc)
+            vec<T, W> *acc)
 {
     constexpr int P = 32 / L, steps = 32 / P;
     constexpr int U = depth<C, W> < steps ? depth<C, W> : steps;
 
 #pragma unroll
     for (int e0 = 0; e0 < steps; e0 += U) {
-        lump<T, W> v[U][C];
+        vec<T, W> v[U][C];
         int32_t j[U];
 
         if (done + e0 * P >= length) break;
@@ -404,7 +404,7 @@ template <int L, int C, int W, form F, class T>
 __device__ __forceinline__ void
 finish_segment(const padded_blocks<T> &b, const pieces_of<T> &list,
                const sps_segment &s, int c, int left, int room,
-               const lump<T, W> *acc)
+               const vec<T, W> *acc)
 {
 #pragma unroll
     for (int q = 0; q < C; q++) {
@@ -436,7 +436,7 @@ segments_kernel(const int32_t *__restrict__ cols, const V *__restrict__ vals,
     int base = (int)blockIdx.y * width, c = base + W * l;
     int end = min(b.k, base + width), left = end - c;
     int room = (end < b.k ? end : b.room) - c;
-    lump<T, W> acc[C] = {};
+    vec<T, W> acc[C] = {};
 
     if (t >= list.count) return;
     sps_segment s = list.segment[t];

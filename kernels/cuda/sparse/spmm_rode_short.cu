@@ -10,7 +10,7 @@
  * Bytes: A, X, W and Y are read or written once; a row of X is read again when
  * it has left L1 and L2.  With A and Y in floats, and without W, these are
  * 8 nnz + 4 n + (64 + 64) n: 769 MB for the 7-point grid of 160^3. */
-#include "cuda/sparse/lumps.cuh"
+#include "cuda/sparse/vectors.cuh"
 #include "cuda/sparse/spmm_rode_short.h"
 
 namespace {
@@ -61,7 +61,7 @@ __device__ __forceinline__ double read_once(const double *p, bool some)
  * (volatile), nor use the read-only cache, since p may be in Y, which this lane
  * writes later. */
 __device__ __forceinline__ void read_vector(const float *p, bool some,
-                                            lump<float, 4> &v)
+                                            vec<float, 4> &v)
 {
     asm volatile("{ .reg .pred q; setp.ne.s32 q, %5, 0;\n\t"
                  "@q ld.global.L1::no_allocate.v4.f32 {%0, %1, %2, %3}, [%4]; }"
@@ -169,7 +169,7 @@ template <class T> struct rows_ahead {
 
 /* The elements of W and of the old Y for an epilogue. */
 struct operands {
-    lump<float, 4> w, old;
+    vec<float, 4> w, old;
 
     __device__ __forceinline__ void read(const blocks<float> &b, int64_t at,
                                          bool some)
@@ -181,11 +181,11 @@ struct operands {
 
 /* Returns the elements of Y for 4 sums of row i, by the formula of join in
  * sparse.cuh; `at` is their offset in X. */
-__device__ __forceinline__ lump<float, 4>
-joined(const blocks<float> &b, const lump<float, 4> &sum, const operands &o,
+__device__ __forceinline__ vec<float, 4>
+joined(const blocks<float> &b, const vec<float, 4> &sum, const operands &o,
        int64_t i, int64_t at)
 {
-    lump<float, 4> r, own = {};
+    vec<float, 4> r, own = {};
     const float d = b.d ? (float)b.d[i] : 1.0f;
 
     if (b.delta != 0) whole(b.x + at, own);
@@ -203,16 +203,16 @@ joined(const blocks<float> &b, const lump<float, 4> &sum, const operands &o,
 }
 
 /* Stores 4 sums of doubles. */
-__device__ __forceinline__ void put(double *y, const lump<double, 4> &r)
+__device__ __forceinline__ void put(double *y, const vec<double, 4> &r)
 {
-    put(y, lump<double, 2>{{ r.v[0], r.v[1] }});
-    put(y + 2, lump<double, 2>{{ r.v[2], r.v[3] }});
+    put(y, vec<double, 2>{{ r.v[0], r.v[1] }});
+    put(y + 2, vec<double, 2>{{ r.v[2], r.v[3] }});
 }
 
 /* acc += a v. */
 template <class T>
-__device__ __forceinline__ void add_vector(T a, const lump<float, 4> &v,
-                                           lump<T, 4> &acc)
+__device__ __forceinline__ void add_vector(T a, const vec<float, 4> &v,
+                                           vec<T, 4> &acc)
 {
 #pragma unroll
     for (int w = 0; w < 4; w++) acc.v[w] = fma(a, (T)v.v[w], acc.v[w]);
@@ -222,7 +222,7 @@ __device__ __forceinline__ void add_vector(T a, const lump<float, 4> &v,
 template <bool ALL>
 __device__ __forceinline__ void gather(const int32_t (&j)[chunk], const char *x,
                                        uint32_t stride,
-                                       lump<float, 4> (&v)[chunk])
+                                       vec<float, 4> (&v)[chunk])
 {
 #pragma unroll
     for (int u = 0; u < chunk; u++)
@@ -246,7 +246,7 @@ short_kernel(matrix<int32_t, T> A, blocks<T> b,
 
     b.resolve();
     while (next.live) {
-        lump<T, W> acc = {};
+        vec<T, W> acc = {};
         operands early = {};
         const int i = next.row, mine = next.length;
         const int32_t here = next.from;
@@ -261,7 +261,7 @@ short_kernel(matrix<int32_t, T> A, blocks<T> b,
         for (int done = 0;; done += chunk) {
             int32_t now[own], j[chunk];
             T times[own];
-            lump<float, W> v[chunk];
+            vec<float, W> v[chunk];
             const bool more = done + chunk < most;
 
 #pragma unroll

@@ -44,7 +44,7 @@ shape shape_of(const sps_problem *p)
 int64_t one_wave(const share_plan *s, int size)
 {
     return (int64_t)spsi_cuda_state(s->super.ctx)->sms *
-           sm_threads(s->pairs, size) / ((int64_t)s->strips * s->lanes);
+           sm_threads(s->pairs, size) / ((int64_t)s->slices * s->lanes);
 }
 
 /* Chooses shares so small that all are resident at once, if possible: slightly
@@ -80,7 +80,7 @@ template <class T> dealt<T> dealt_of(const share_plan *s)
     const sps_shares *h = &s->shares;
 
     return { h->share, h->span, h->row, h->no_entries,
-             (int)(h->count / h->team), (int)h->empty, s->strips, (T *)s->part,
+             (int)(h->count / h->team), (int)h->empty, s->slices, (T *)s->part,
              s->ld, s->arrived };
 }
 
@@ -152,7 +152,7 @@ sps_status place(share_plan *s)
     sps_shares *h = &s->shares;
 
     SPS_TRY_RETURN(plan_take_zeros(super, h->count, &h->share));
-    SPS_TRY_RETURN(plan_take_zeros(super, h->spans * s->strips, &s->arrived));
+    SPS_TRY_RETURN(plan_take_zeros(super, h->spans * s->slices, &s->arrived));
     SPS_TRY_RETURN(plan_take_zeros(super, h->spans, &h->span));
     SPS_TRY_RETURN(plan_take_zeros(super, h->empty ? h->rows : 0, &h->row));
     SPS_TRY_RETURN(plan_take_zeros(super, h->empty, &h->no_entries));
@@ -169,8 +169,8 @@ sps_status plan(sps_plan *super, const sps_problem *p)
 
     s->lanes = use.lanes;
     s->pairs = use.pairs;
-    s->strips = (int)ceil_div(p->k, 2 * use.lanes * use.pairs);
-    s->ld = (int64_t)s->strips * 2 * use.lanes * use.pairs;
+    s->slices = (int)ceil_div(p->k, 2 * use.lanes * use.pairs);
+    s->ld = (int64_t)s->slices * 2 * use.lanes * use.pairs;
     SPS_TRY_RETURN(choose(s, use.size, &n));
     SPS_TRY_RETURN(place(s));
     SPS_TRY_RETURN(spsi_cuda_shares_fill(super->ctx, p->local, n, &s->shares));

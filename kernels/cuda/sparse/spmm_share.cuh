@@ -42,7 +42,7 @@ template <class T> struct dealt {
     const int32_t *__restrict__ row; /* the rows with entries; NULL: every row
                                         has entries */
     const int32_t *__restrict__ no_entries;
-    int blocks, empty, strips;
+    int blocks, empty, slices;
     T *part;
     int64_t ld;
     unsigned *arrived;
@@ -213,7 +213,7 @@ __device__ __forceinline__ bool join_parts_of(const dealt<T> &d, int number,
     const int lane = (int)threadIdx.x % L;
     const unsigned lanes = (L == 32 ? all_lanes : (1u << L % 32) - 1)
                            << threadIdx.x % 32 / L * L;
-    unsigned *arrived = d.arrived + (int64_t)number * d.strips + blockIdx.y;
+    unsigned *arrived = d.arrived + (int64_t)number * d.slices + blockIdx.y;
     T *part = d.part + span.first * d.ld + c;
     T *mine = part + ((int)blockIdx.x - span.block) * d.ld;
     int last = 0;

@@ -54,8 +54,8 @@ sps_status launch(const job &o)
                                              (int64_t)sizeof(double))));
     if (w->bare > 0)
         SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w->bare, 8), 256,
-                                  rest_kernel<lumps_in<Q> + TAIL, pairs, I, V>,
-                                  m, o.b));
+                                  rest_kernel<sixteens_in<Q> + TAIL, pairs, I,
+                                              V>, m, o.b));
     return SPS_OK;
 }
 

@@ -39,12 +39,12 @@
 
 namespace {
 
-template <int Q> constexpr int lumps_in = Q > 0 ? Q : 1;
+template <int Q> constexpr int sixteens_in = Q > 0 ? Q : 1;
 
 /* The sums that a lane holds: for each 16 columns, and for the tail in two
  * parts. */
 template <int Q, bool TAIL> struct sums {
-    double d[lumps_in<Q>][4], tail[TAIL ? 4 : 1];
+    double d[sixteens_in<Q>][4], tail[TAIL ? 4 : 1];
 };
 
 /* Loads that are volatile, so that the compiler does not change their order.
@@ -208,7 +208,7 @@ template <int Q, bool TAIL, access M> struct lane_columns {
         const int pair = lane % 8 * 2, most = (b.k - 1) / 2 * 2;
         const int first = Q == 0 ? min(lane / 4, b.k - 1)
                           : Q == 1 && M == PAIRS ? min(pair, most) : pair;
-        const int end = first + 16 * (lumps_in<Q> - 1);
+        const int end = first + 16 * (sixteens_in<Q> - 1);
 
         x = reinterpret_cast<const char *>(b.x + (apart ? 0 : first));
         at = apart ? first : 0;
@@ -230,8 +230,8 @@ template <int Q, bool TAIL, access M> struct lane_columns {
         const double *from = row(j, stride) + at;
 
 #pragma unroll
-        for (int q = 0; q < lumps_in<Q>; q++) {
-            const bool rest = q == lumps_in<Q> - 1;
+        for (int q = 0; q < sixteens_in<Q>; q++) {
+            const bool rest = q == sixteens_in<Q> - 1;
 
             if (Q == 0) {
                 v[q].x = fetch_number(from);
@@ -247,7 +247,7 @@ template <int Q, bool TAIL, access M> struct lane_columns {
 
 /* acc += (rows of X of a tile, in the order of loading) times its entries. */
 template <int Q>
-__device__ __forceinline__ void multiply(const double2 (*x)[lumps_in<Q>],
+__device__ __forceinline__ void multiply(const double2 (*x)[sixteens_in<Q>],
                                          const double *a, double (*acc)[4])
 {
     const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 4;
@@ -278,7 +278,7 @@ multiply_batch(const group_words &words,
     constexpr int halves = 2 * (LAST - FIRST);
     const int lane = (int)threadIdx.x % 32;
     const uint32_t below = (1u << lane) - 1;
-    double2 x[halves][lumps_in<Q>];
+    double2 x[halves][sixteens_in<Q>];
     V a[halves];
     double wide[halves], tail[halves / 2];
 
@@ -373,7 +373,7 @@ __device__ __forceinline__ bool unsure(const sums<Q, TAIL> &acc, int k)
     double all = 0;
 
 #pragma unroll
-    for (int q = 0; q < lumps_in<Q>; q++) {
+    for (int q = 0; q < sixteens_in<Q>; q++) {
         const int left = M == PAIRS && Q > 0 ? k - 16 * q - lane / 4 * 2 : 2;
 
         if (left >= 1) all += acc.d[q][0] + acc.d[q][1];
@@ -451,7 +451,7 @@ tiles_kernel(const __grid_constant__ tiled<I, V> m,
                                         acc);
         });
         if (!finish_window<M>(m, b, at.now.rows, acc))
-            sum_by_rows<lumps_in<Q> + TAIL, M>(m, b, at.now.rows);
+            sum_by_rows<sixteens_in<Q> + TAIL, M>(m, b, at.now.rows);
         at.advance();
     }
 }

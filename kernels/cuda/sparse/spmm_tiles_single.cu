@@ -16,7 +16,7 @@
 namespace {
 
 constexpr sps_window_rule rule = { 2048, 10, 4 };
-constexpr int wide_strip = 32;           /* most columns of a pass */
+constexpr int wide_slice = 32;           /* most columns of a pass */
 template <int Q> constexpr int threads_of = Q == 1 ? 768 : 640;
 
 __device__ __forceinline__ float2 fetch_floats(const float *p)
@@ -261,13 +261,13 @@ template <int Q, bool PAIRS>
 __global__ void __launch_bounds__(threads_of<Q>)
 windows_kernel(const __grid_constant__ tiled<int32_t, float> m,
                const __grid_constant__ blocks<float> b, uint32_t stride,
-               int strips)
+               int slices)
 {
     constexpr unsigned warps = threads_of<Q> / 32;
-    const unsigned step = gridDim.x / strips * warps;
-    const int c = (int)(blockIdx.x % strips) * 16 * Q;
+    const unsigned step = gridDim.x / slices * warps;
+    const int c = (int)(blockIdx.x % slices) * 16 * Q;
     const float_columns<Q, PAIRS> columns(b, c);
-    unsigned w = blockIdx.x / strips * warps + threadIdx.x / 32;
+    unsigned w = blockIdx.x / slices * warps + threadIdx.x / 32;
 
     if (w >= (unsigned)m.windows) return;
     const factors_of f(b);
@@ -301,8 +301,8 @@ sps_status launch(const sps_window_plan *p, const blocks<float> &b)
 {
     const sps_row_windows *w = &p->windows;
     sps_context *ctx = p->super.ctx;
-    const int strips = (int)ceil_div(b.k, 16 * Q);
-    const int64_t resident = max(spsi_cuda_state(ctx)->sms / strips, 1);
+    const int slices = (int)ceil_div(b.k, 16 * Q);
+    const int64_t resident = max(spsi_cuda_state(ctx)->sms / slices, 1);
     const int64_t wanted = ceil_div(w->count, threads_of<Q> / 32);
     const tiled<int32_t, float> m = {
         matrix_of<int32_t, float>(p->super.A), w->at, w->word,
@@ -311,9 +311,9 @@ sps_status launch(const sps_window_plan *p, const blocks<float> &b)
 
     if (w->count > 0)
         SPS_TRY_RETURN(run_kernel(ctx,
-                                  (unsigned)(min(resident, wanted) * strips),
+                                  (unsigned)(min(resident, wanted) * slices),
                                   threads_of<Q>, windows_kernel<Q, PAIRS>, m, b,
-                                  stride_of<float>(b.ldx), strips));
+                                  stride_of<float>(b.ldx), slices));
     if (w->bare > 0)
         SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w->bare, 8), 256,
                                   bare_kernel, m, b));
@@ -361,10 +361,10 @@ bool fits(const sps_problem *p, const char **why_not)
 double cost(const sps_problem *p)
 {
     const double slots = (double)p->f->nnz * p->f->distinct8;
-    const int strips = p->k <= 16 ? 1 : (int)ceil_div(p->k, wide_strip);
+    const int slices = p->k <= 16 ? 1 : (int)ceil_div(p->k, wide_slice);
     const double slot = p->k <= 8 ? 9.5e-12 : p->k <= 16 ? 11e-12 : 17e-12;
 
-    return strips * ((4.0 * (double)p->f->nnz + 5 * slots) / p->machine->copy +
+    return slices * ((4.0 * (double)p->f->nnz + 5 * slots) / p->machine->copy +
                      slots * slot * p->machine->work) + 8e-6;
 }
 

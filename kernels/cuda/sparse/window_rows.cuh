@@ -8,7 +8,7 @@
 #include "cuda/plan/leads_device.h"
 #include "cuda/plan/segments_device.h"
 #include "cuda/plan/window_plan.h"
-#include "cuda/sparse/lumps.cuh"
+#include "cuda/sparse/vectors.cuh"
 
 namespace {
 

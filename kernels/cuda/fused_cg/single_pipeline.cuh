@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* single_strips.cuh - a staged pipeline for blocks of 16 columns of floats: the
- * copy engine (sm_90) copies rows to shared memory several stages ahead of the
- * arithmetic.
+/* single_pipeline.cuh - a staged pipeline for blocks of 16 columns of floats:
+ * the copy engine (sm_90) copies rows to shared memory several stages ahead of
+ * the arithmetic.
  *
- * A strip consists of 16 rows of 64 bytes without gaps, one kilobyte, of each
- * block.  Each warp has a ring of stages of its own and issues its next copy
- * when it has read a strip: so no warp waits for another one, and data in
- * flight occupies no registers.
+ * A row tile consists of 16 rows of 64 bytes without gaps, one kilobyte, of
+ * each block.  Each warp has a ring of stages of its own and issues its next
+ * copy when it has read a row tile: so no warp waits for another one, and data
+ * in flight occupies no registers.
  *
- * Rows 0 - 7 and 8 - 15 of a strip are two pieces, with 32 bytes of padding
+ * Rows 0 - 7 and 8 - 15 of a row tile are two pieces, with 32 bytes of padding
  * between them in shared memory.  A tile of 8 rows takes four rows of each
  * piece, as row_of gives.  Then loads "down" (8 bytes) and "across" (16 bytes:
  * columns 4t .. 4t + 3 of a row, since the order of the inner dimension of a
  * product is arbitrary) have no bank conflicts. */
-#ifndef SPS_CUDA_SINGLE_STRIPS_CUH
-#define SPS_CUDA_SINGLE_STRIPS_CUH
+#ifndef SPS_CUDA_SINGLE_PIPELINE_CUH
+#define SPS_CUDA_SINGLE_PIPELINE_CUH
 
 #include "cuda/block/tile.cuh"
 #include "cuda/fused_cg/steps_small.cuh"
-#include "cuda/base/strips.cuh"
+#include "cuda/base/pipeline.cuh"
 
 namespace {
 
-/* The loop of a warp over its strips of BLOCKS blocks and, unless D is NULL, of
- * a diagonal. */
-template <int BLOCKS> struct single_strips {
+/* The loop of a warp over its row tiles of BLOCKS blocks and, unless D is NULL,
+ * of a diagonal. */
+template <int BLOCKS> struct single_pipeline {
     static constexpr int warps = 8, stages = 4, rows = 16;
     static constexpr int piece = 8 * 16, apart = piece + 8, block = 2 * apart;
     /* size of a stage in floats */
@@ -35,17 +35,18 @@ template <int BLOCKS> struct single_strips {
     const double *D;
     float *to;                   /* the stages of this warp */
     uint64_t *full;              /* the barriers of these stages */
-    int64_t at, step, count, n;  /* at: current strip; step: distance to this
-                                    warp's next strip; count: number of strips;
+    int64_t at, step, count, n;  /* at: current row tile; step: distance to this
+                                    warp's next one; count: number of them;
                                     n: number of rows */
     int slot = 0;
     unsigned phase = 0;          /* changes with each round of the stages */
 
     /* Opens the pipeline; called by all threads. shared: the stages of all
      * warps; barriers: an array of warps * stages; all: number of rows. */
-    __device__ __forceinline__ single_strips(float *shared, uint64_t *barriers,
-                                             const double *diagonal,
-                                             int64_t all)
+    __device__ __forceinline__ single_pipeline(float *shared,
+                                               uint64_t *barriers,
+                                               const double *diagonal,
+                                               int64_t all)
         : D(diagonal), n(all)
     {
         const int warp = same_for_warp((int)threadIdx.x / 32);
@@ -64,19 +65,19 @@ template <int BLOCKS> struct single_strips {
         __syncthreads();
     }
 
-    __device__ __forceinline__ bool is_whole(int64_t strip) const
+    __device__ __forceinline__ bool is_whole(int64_t tile) const
     {
-        return (strip + 1) * rows <= n;
+        return (tile + 1) * rows <= n;
     }
 
-    /* Issues the copies of a full strip to stage s: two pieces of each block,
-     * and the diagonal. */
-    __device__ __forceinline__ void order(int64_t strip, int s)
+    /* Issues the copies of a full row tile to stage s: two pieces of each
+     * block, and the diagonal. */
+    __device__ __forceinline__ void order(int64_t tile, int s)
     {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
         float *there = to + s * stage;
 
-        if (!is_whole(strip) || !one_of_warp()) return;
+        if (!is_whole(tile) || !one_of_warp()) return;
         asm volatile("{ .reg .b64 state;\n"
                      "mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }"
                      :: "r"(shared_address(full + s)),
@@ -86,9 +87,9 @@ template <int BLOCKS> struct single_strips {
 #pragma unroll
             for (int h = 0; h < 2; h++)
                 bulk_copy(there + b * block + h * apart,
-                          from[b] + strip * (2 * piece) + h * piece, 512,
+                          from[b] + tile * (2 * piece) + h * piece, 512,
                           full + s);
-        if (D) bulk_copy(there + BLOCKS * block, D + strip * rows, 128,
+        if (D) bulk_copy(there + BLOCKS * block, D + tile * rows, 128,
                          full + s);
 #endif
     }
@@ -106,8 +107,8 @@ template <int BLOCKS> struct single_strips {
             if (is_whole(at + s * step)) barrier_wait(full + s, 0);
     }
 
-    /* Loads the last strip, if it is not full, by the lanes of the warp, with
-     * zeros after row n. */
+    /* Loads the last row tile, if it is not full, by the lanes of the warp,
+     * with zeros after row n. */
     __device__ __forceinline__ void fill(float *there)
     {
         const int lane = (int)threadIdx.x % 32;
@@ -131,9 +132,9 @@ template <int BLOCKS> struct single_strips {
         __syncwarp();
     }
 
-    /* Waits for the current strip and returns it: BLOCKS blocks, then the
+    /* Waits for the current row tile and returns it: BLOCKS blocks, then the
      * diagonal. */
-    __device__ __forceinline__ const float *strip()
+    __device__ __forceinline__ const float *current()
     {
         float *there = to + slot * stage;
 
@@ -142,8 +143,8 @@ template <int BLOCKS> struct single_strips {
         return there;
     }
 
-    /* Advances to the next strip; the warp must have read the current one into
-     * registers. */
+    /* Advances to the next row tile; the warp must have read the current one
+     * into registers. */
     __device__ __forceinline__ void next()
     {
         __syncwarp();
@@ -156,8 +157,8 @@ template <int BLOCKS> struct single_strips {
     }
 };
 
-/* Returns the row, within its strip, of element i of tile h in the lanes with
- * index t (lane = 4g + t). */
+/* Returns the row, within its row tile, of element i of tile h in the lanes
+ * with index t (lane = 4g + t). */
 __device__ __forceinline__ int row_of(int h, int t, int i)
 {
     return 8 * (t % 2) + 4 * h + (t / 2 ? 3 - i : i);

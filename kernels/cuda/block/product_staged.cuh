@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* product_strips.cuh - Y = a X C + b W with a staged pipeline of rows of X and
- * W in shared memory (strips.cuh) and C in registers.
+/* product_staged.cuh - Y = a X C + b W with a staged pipeline of rows of X and
+ * W in shared memory (pipeline.cuh) and C in registers.
  *
  * Each of S warps computes its own 16 columns of Y, as (Y')(16 x 8) += (C')(16
  * x 16) (X')(16 x 8): its columns of C stay in registers throughout (8 S
  * doubles per lane), and the rows of X are read from shared memory.
  *
- * The j-th row of X' in a product is row place(j) of 8 rows of the strip.  So
- * the 8 lanes that a 16-byte access serves at once read from two rows of X that
- * are 2 rows, or 64 bytes modulo 128, from each other, without bank conflicts.
+ * The j-th row of X' in a product is row place(j) of 8 rows of the row tile.
+ * So the 8 lanes that a 16-byte access serves at once read from two rows of X
+ * that are 2 rows, or 64 bytes modulo 128, from each other, without bank
+ * conflicts.
  *
- * All rows of X and W of a strip have arrived before any of its rows of Y is
+ * All rows of X and W of a row tile have arrived before any of its rows of Y is
  * written, so Y may be X or W. */
-#ifndef SPS_CUDA_PRODUCT_STRIPS_CUH
-#define SPS_CUDA_PRODUCT_STRIPS_CUH
+#ifndef SPS_CUDA_PRODUCT_STAGED_CUH
+#define SPS_CUDA_PRODUCT_STAGED_CUH
 
 #include "cuda/block/product_gram.h"
 
 #include "cuda/base/row_padding.cuh"
-#include "cuda/base/strips.cuh"
+#include "cuda/base/pipeline.cuh"
 
 namespace {
 
 struct task {
-    strips in;   /* the blocks X, and W unless Y = a X C, as strips */
+    staged_blocks in;   /* the blocks X, and W unless Y = a X C, as row tiles */
     const double *c;
     double a, b;
     double *y;
-    int ldy;     /* stride of the rows of y; offsets within a strip are in 32
+    int ldy;     /* stride of the rows of y; offsets within a row tile are in 32
                     bits */
     int k1, k2, wide; /* number of columns of X, and of Y; wide: number of
                          columns of y that may be written */
@@ -42,10 +43,10 @@ inline int widest(const sps_cuda_product *p)
 /* Returns whether the shape is supported: if X has an odd number of columns,
  * the last one must be in the last tile of 8 columns, where the padding after
  * it is set to zero. */
-inline bool strips_serve(const sps_cuda_product *p)
+inline bool pipeline_serves(const sps_cuda_product *p)
 {
-    return p->k1 > 0 && has_strips(p->X->ctx) && paired(p->X) && paired(p->W) &&
-           paired(p->Y) && p->Y->ld < 1 << 24 &&
+    return p->k1 > 0 && has_pipeline(p->X->ctx) && paired(p->X) &&
+           paired(p->W) && paired(p->Y) && p->Y->ld < 1 << 24 &&
            (p->k1 % 2 == 0 || ceil_div(p->k1, 8) == ceil_div(widest(p), 8));
 }
 
@@ -85,9 +86,9 @@ __device__ __forceinline__ void store_whole(double *p, double2 v)
                  :: "l"(p), "d"(v.x), "d"(v.y) : "memory");
 }
 
-/* The 16 columns of Y of a warp, from `first` on, for strips of 8 NB rows with
- * stride LD; d[b] has rows 8 b + place(2t + h), h = 0, 1, and columns 2g, 2g +
- * 1.  E is the number of tiles of 8 columns of X. */
+/* The 16 columns of Y of a warp, from `first` on, for row tiles of 8 NB rows
+ * with stride LD; d[b] has rows 8 b + place(2t + h), h = 0, 1, and columns 2g,
+ * 2g + 1.  E is the number of tiles of 8 columns of X. */
 template <int E, int NB, int LD> struct sixteen {
     static constexpr int S = (E + 1) / 2;
 
@@ -117,7 +118,7 @@ template <int E, int NB, int LD> struct sixteen {
         return make_double2(d[e / 2][e % 2], d[e / 2][2 + e % 2]);
     }
 
-    /* Sets d to beta W for the rows of the strip, or to zero unless SUM. */
+    /* Sets d to beta W for the rows of the row tile, or to zero unless SUM. */
     template <bool SUM>
     __device__ __forceinline__ void begin(const double *w, double beta)
     {
@@ -134,8 +135,8 @@ template <int E, int NB, int LD> struct sixteen {
         }
     }
 
-    /* Adds a X C to d for the rows of the strip; k1 is the number of columns of
-     * X. */
+    /* Adds a X C to d for the rows of the row tile; k1 is the number of columns
+     * of X. */
     __device__ __forceinline__ void multiply(const double *x, int k1)
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
@@ -165,7 +166,7 @@ template <int E, int NB, int LD> struct sixteen {
             }
     }
 
-    /* Writes d, the rows of the strip, to Y from row `from` on. */
+    /* Writes d, the rows of the row tile, to Y from row `from` on. */
     __device__ __forceinline__ void put(const task &o, int64_t from) const
     {
         int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* lumps.cuh - access to rows of X and Y by vectors of W elements (a `lump`): W
- * elements are 16 bytes, accessed by one vector load or store; W is 1 if X or
- * Y is not aligned. */
-#ifndef SPS_CUDA_LUMPS_CUH
-#define SPS_CUDA_LUMPS_CUH
+/* vectors.cuh - access to rows of X and Y by vectors (`vec`) of W elements,
+ * which are 16 bytes and accessed by one vector load or store; W is 1 if X or Y
+ * is not aligned. */
+#ifndef SPS_CUDA_VECTORS_CUH
+#define SPS_CUDA_VECTORS_CUH
 
 #include "cuda/sparse/sparse.cuh"
 
@@ -43,38 +43,38 @@ padded_blocks<T> with_padding(const blocks<T> &b, const sps_spmm_args *args)
              args->X->bytes > 0 };
 }
 
-template <class T, int W> struct lump {
+template <class T, int W> struct vec {
     T v[W];
 };
 
-__device__ __forceinline__ void whole(const double *p, lump<double, 2> &r)
+__device__ __forceinline__ void whole(const double *p, vec<double, 2> &r)
 {
     double2 v = __ldg(reinterpret_cast<const double2 *>(p));
 
     r.v[0] = v.x, r.v[1] = v.y;
 }
-__device__ __forceinline__ void whole(const float *p, lump<float, 4> &r)
+__device__ __forceinline__ void whole(const float *p, vec<float, 4> &r)
 {
     float4 v = __ldg(reinterpret_cast<const float4 *>(p));
 
     r.v[0] = v.x, r.v[1] = v.y, r.v[2] = v.z, r.v[3] = v.w;
 }
 template <class T>
-__device__ __forceinline__ void whole(const T *p, lump<T, 1> &r)
+__device__ __forceinline__ void whole(const T *p, vec<T, 1> &r)
 {
     r.v[0] = __ldg(p);
 }
-__device__ __forceinline__ void put(double *p, const lump<double, 2> &r)
+__device__ __forceinline__ void put(double *p, const vec<double, 2> &r)
 {
     __stcs(reinterpret_cast<double2 *>(p), make_double2(r.v[0], r.v[1]));
 }
-__device__ __forceinline__ void put(float *p, const lump<float, 4> &r)
+__device__ __forceinline__ void put(float *p, const vec<float, 4> &r)
 {
     __stcs(reinterpret_cast<float4 *>(p),
            make_float4(r.v[0], r.v[1], r.v[2], r.v[3]));
 }
 template <class T> __device__ __forceinline__ void put(T *p,
-                                                       const lump<T, 1> &r)
+                                                       const vec<T, 1> &r)
 {
     __stcs(p, r.v[0]);
 }
@@ -82,9 +82,9 @@ template <class T> __device__ __forceinline__ void put(T *p,
 /* Loads W consecutive elements, of which the first `left` are columns of the
  * block; the others are not read and are zero. */
 template <int W, class T>
-__device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
+__device__ __forceinline__ vec<T, W> fetch(const T *p, int left)
 {
-    lump<T, W> r = {};
+    vec<T, W> r = {};
 
     if (left >= W) {
         whole(p, r);
@@ -102,9 +102,9 @@ __device__ __forceinline__ lump<T, W> fetch(const T *p, int left)
 template <int W, class T>
 __device__ __forceinline__ void finish(const blocks<T> &b, int64_t i, T *y,
                                        int left, int room,
-                                       const lump<T, W> &sum)
+                                       const vec<T, W> &sum)
 {
-    lump<T, W> r;
+    vec<T, W> r;
 
 #pragma unroll
     for (int w = 0; w < W; w++)
@@ -120,7 +120,7 @@ __device__ __forceinline__ void finish(const blocks<T> &b, int64_t i, T *y,
 
 /* acc[q] += a v[q] for the C vectors q. */
 template <int C, int W, class T>
-__device__ __forceinline__ void add(T a, const lump<T, W> *v, lump<T, W> *acc)
+__device__ __forceinline__ void add(T a, const vec<T, W> *v, vec<T, W> *acc)
 {
 #pragma unroll
     for (int q = 0; q < C; q++)

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* strips.cuh - a staged pipeline: rows of up to three blocks are copied to
+/* pipeline.cuh - a staged pipeline: rows of up to three blocks are copied to
  * shared memory several stages ahead of the arithmetic, in a ring buffer.
  *
- * A strip consists of ROWS consecutive rows, and a stage holds one strip.  A
- * slice is a group of WARPS warps; the slices of a thread block process strips
- * in turn, each with stages of its own.  There are two barriers per stage:
- * `full` (the copies have arrived) and `empty` (all warps of the slice have
- * read it).  After each strip one of the warps, in turn, issues the copy of a
- * further strip into the stage of the strip before, which the others have
- * usually released by then; so it seldom waits, and no producer warp is needed.
- * Where there is a copy engine (sm_90), it moves a whole row of a block per
- * instruction; otherwise lanes copy 16 bytes at a time by cp.async.
+ * A row tile consists of ROWS consecutive rows, and a stage holds one row
+ * tile.  A slice is a group of WARPS warps; the slices of a thread block
+ * process row tiles in turn, each with stages of its own.  There are two
+ * barriers per stage: `full` (the copies have arrived) and `empty` (all warps
+ * of the slice have read it).  After each row tile one of the warps, in turn,
+ * issues the copy of a further row tile into the stage of the row tile before,
+ * which the others have usually released by then; so it seldom waits, and no
+ * producer warp is needed.  Where there is a copy engine (sm_90), it moves a
+ * whole row of a block per instruction; otherwise lanes copy 16 bytes at a time
+ * by cp.async.
  *
- * Strip q of slice s of SL begins at row ((q gridDim + blockIdx) SL + s) ROWS.
- * In shared memory, rows after the last one of the blocks are zero, and so are
- * the elements to the right of the columns, except the first one after an odd
- * number of columns: it may have any value, for example from the padding of the
- * row. Traffic: each block is read once. */
-#ifndef SPS_CUDA_STRIPS_CUH
-#define SPS_CUDA_STRIPS_CUH
+ * Row tile q of slice s of SL begins at row ((q gridDim + blockIdx) SL + s)
+ * ROWS.  In shared memory, rows after the last one of the blocks are zero, and
+ * so are the elements to the right of the columns, except the first one after
+ * an odd number of columns: it may have any value, for example from the padding
+ * of the row. Traffic: each block is read once. */
+#ifndef SPS_CUDA_PIPELINE_CUH
+#define SPS_CUDA_PIPELINE_CUH
 
 #include "cuda/base/bulk.cuh"
 #include "cuda/base/device.cuh"
@@ -39,19 +40,20 @@ constexpr int arriving = 32;
 constexpr int arriving = 1;
 #endif
 
-struct strips {
+struct staged_blocks {
     const double *p[3];      /* first row of each block; rows are 16-byte
                                 aligned */
     int64_t ld[3], n;
     int cols[3], at[3];      /* number of columns of each block, and their
-                                offset in a row of the strip */
+                                offset in a row of shared memory */
     int stages;              /* number of stages for each slice */
 };
 
 struct ring {
     uint64_t full[most_stages], empty[most_stages];
-    uint64_t written[most_stages]; /* barriers for kernels that modify strips in
-                                      shared memory: all warps have written */
+    uint64_t written[most_stages]; /* barriers for kernels that modify row tiles
+                                      in shared memory: all warps have
+                                      written */
 };
 
 __device__ __forceinline__ void barrier_open(uint64_t *barrier, int count)
@@ -140,15 +142,15 @@ __device__ __forceinline__ void arrive_behind_copies(uint64_t *barrier)
 #endif
 }
 
-/* Copies one strip with the copy engine.  One lane issues the copies; a second
- * lane stores what the engine cannot copy, since it moves at least 16 bytes,
- * and is the second arrival at `full`.  All operands are uniform in the warp,
- * and the compiler can see that: otherwise it would serialise over the lanes.
- * With an odd number of columns the next element, which is in the padding of
- * the row, is copied as well, except in the last row, whose last column may end
- * the allocation. */
+/* Copies one row tile with the copy engine.  One lane issues the copies; a
+ * second lane stores what the engine cannot copy, since it moves at least 16
+ * bytes, and is the second arrival at `full`.  All operands are uniform in the
+ * warp, and the compiler can see that: otherwise it would serialise over the
+ * lanes.  With an odd number of columns the next element, which is in the
+ * padding of the row, is copied as well, except in the last row, whose last
+ * column may end the allocation. */
 template <int BLOCKS, int ROWS, int LD>
-__device__ __forceinline__ void order_rows(const strips &f, int64_t row,
+__device__ __forceinline__ void order_rows(const staged_blocks &f, int64_t row,
                                            double *to, uint64_t *full)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -189,11 +191,12 @@ __device__ __forceinline__ void order_rows(const strips &f, int64_t row,
 #endif
 }
 
-/* Copies one strip by cp.async, 16 bytes per lane and instruction; called by
+/* Copies one row tile by cp.async, 16 bytes per lane and instruction; called by
  * all lanes. */
 template <int BLOCKS, int ROWS, int LD>
-__device__ __forceinline__ void order_pieces(const strips &f, int64_t row,
-                                             double *to, uint64_t *full)
+__device__ __forceinline__ void order_pieces(const staged_blocks &f,
+                                             int64_t row, double *to,
+                                             uint64_t *full)
 {
 #pragma unroll
     for (int b = 0; b < BLOCKS; b++)
@@ -211,12 +214,12 @@ __device__ __forceinline__ void order_pieces(const strips &f, int64_t row,
     arrive_behind_copies(full);
 }
 
-/* Iteration of one slice over its strips.  At the end of strip q, next()
- * releases strip q - LAG; then one warp waits until all warps have released
- * strip q - LAG - 1, and issues the next copy into its stage. */
+/* Iteration of one slice over its row tiles.  At the end of row tile q, next()
+ * releases row tile q - LAG; then one warp waits until all warps have released
+ * row tile q - LAG - 1, and issues the next copy into its stage. */
 template <int BLOCKS, int ROWS, int LD, int WARPS, int SLICES, int LAG>
-struct walk {
-    const strips &f;
+struct pipeline {
+    const staged_blocks &f;
     double *to;                  /* the stages of this slice */
     uint64_t *full, *empty, *written;
     int64_t row, step;
@@ -226,7 +229,8 @@ struct walk {
 
     /* Opens the loop of this warp's slice; the first warp of the slice fills
      * the stages. */
-    __device__ __forceinline__ walk(const strips &f, double *shared, ring *r)
+    __device__ __forceinline__ pipeline(const staged_blocks &f,
+                                        double *shared, ring *r)
         : f(f), warp(same_for_warp((int)threadIdx.x / 32 % WARPS))
     {
         int slice = same_for_warp((int)threadIdx.x / (32 * WARPS));
@@ -252,8 +256,8 @@ struct walk {
                                            full + s);
     }
 
-    /* Returns the stage of the strip `count` strips ago; *its is the phase of
-     * its barriers. */
+    /* Returns the stage of the row tile `count` row tiles ago; *its is the
+     * phase of its barriers. */
     __device__ __forceinline__ int back(int count, unsigned *its) const
     {
         bool round = stage < count;
@@ -262,16 +266,16 @@ struct walk {
         return round ? stage - count + f.stages : stage - count;
     }
 
-    /* Waits for the current strip; returns NULL after the last one. */
-    __device__ __forceinline__ double *strip()
+    /* Waits for the current row tile; returns NULL after the last one. */
+    __device__ __forceinline__ double *current()
     {
         if (row >= f.n) return NULL;
         barrier_wait(full + stage, phase);
         return to + stage * (ROWS * LD);
     }
 
-    /* Called when the warp has modified its part of the current strip: orders
-     * its writes before later copies of the copy engine. */
+    /* Called when the warp has modified its part of the current row tile:
+     * orders its writes before later copies of the copy engine. */
     __device__ __forceinline__ void wrote()
     {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -281,8 +285,8 @@ struct walk {
         if ((int)threadIdx.x % 32 < arriving) barrier_arrive(written + stage);
     }
 
-    /* Waits until all warps have modified the preceding strip and returns it,
-     * or NULL if the current strip is the first. */
+    /* Waits until all warps have modified the preceding row tile and returns
+     * it, or NULL if the current row tile is the first. */
     __device__ __forceinline__ double *before()
     {
         unsigned its;
@@ -293,8 +297,8 @@ struct walk {
         return to + s * (ROWS * LD);
     }
 
-    /* Advances to the next strip.  The warp no longer needs the strip of LAG
-     * strips ago. */
+    /* Advances to the next row tile.  The warp no longer needs the row tile of
+     * LAG row tiles ago. */
     __device__ __forceinline__ void next()
     {
         int64_t ahead = row + (f.stages - 1 - LAG) * step;
@@ -328,14 +332,14 @@ inline int stages_of(const sps_context *ctx, int bytes, int slices)
 
 /* Returns whether this GPU has shared memory for two stages of the largest size
  * (sm_80 and sm_90 do). */
-inline bool has_strips(const sps_context *ctx)
+inline bool has_pipeline(const sps_context *ctx)
 {
     return spsi_cuda_state(ctx)->shared_limit >= 160 << 10;
 }
 
-/* Makes the first k columns of X block number i of the strips.  The rows of X
- * must be aligned to 16 bytes (paired). */
-inline void add_block(strips *f, int i, const sps_block *X, int k)
+/* Makes the first k columns of X block number i of the row tiles.  The rows of
+ * X must be aligned to 16 bytes (paired). */
+inline void add_block(staged_blocks *f, int i, const sps_block *X, int k)
 {
     f->p[i] = numbers(X);
     f->ld[i] = X->ld;
