@@ -4,14 +4,18 @@
  * Pattern: a group of 2, 4 or 8 lanes (the next power of two >= b) merges the b
  * sorted rows of a block row, one lane per row; the smallest block column is
  * next, and the lanes whose entries are in that block advance past it.  Block
- * columns are counted, offsets computed by a prefix sum (scan.h), then written:
- * the columns are read twice.
+ * columns are counted, offsets computed by a prefix sum (scan.h), then written.
+ * A block row of whole blocks, all of whose entries are stored, is not merged:
+ * it is recognised by its columns when it is counted, and then by its count.
  *
- * Values: 8 lanes process a row and find each entry's block: directly if all
- * rows of the block row have the same columns, otherwise by bisection.  Bytes:
- * 12 per entry and the stored blocks, for the first fill and for every refresh;
- * padding keeps its initial zeros. */
+ * Values: 16 lanes process a block row.  In one of whole blocks, entry t of
+ * each row is in column t of the blocks, and its columns are not read;
+ * elsewhere each entry's block is found by bisection.  Bytes, for the first
+ * fill and for every refresh: 4 or 8 per entry, 4 more where blocks are not
+ * whole, and the stored blocks; padding keeps its initial zeros. */
 #include "cuda/plan/node_plan.h"
+
+#include <type_traits>
 
 #include "cuda/base/scan.h"
 #include "cuda/base/csr_view.cuh"
@@ -63,26 +67,89 @@ template <int G> struct row_merge {
     }
 };
 
-/* Merges the rows of each block row.  If count is given, stores the number of
- * blocks of each block row; otherwise the columns of the blocks, from start[]
- * on. */
+/* Returns whether the b rows of a block row exist and have `length` entries
+ * each.  If that is b times the number of its blocks, the blocks are whole. */
+template <class I>
+__device__ __forceinline__ bool
+rows_have(const I *__restrict__ rowptr, int64_t nrow, int b, int64_t block_row,
+          int64_t length)
+{
+    const int64_t i = block_row * b;
+    bool good = i + b <= nrow;
+
+    for (int r = 0; good && r < b; r++)
+        good = (int64_t)rowptr[i + r + 1] - (int64_t)rowptr[i + r] == length;
+    return good;
+}
+
+/* Returns the number of blocks of a block row if these are whole, or else -1,
+ * in the G lanes of the mask `lanes`. */
+template <int G, class I>
+__device__ __forceinline__ int32_t
+whole_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
+             int b, int64_t nrow, int64_t block_row, unsigned lanes)
+{
+    const int64_t first = rowptr[block_row * b];
+    const int length = (int)((int64_t)rowptr[block_row * b + 1] - first);
+
+    if (length % b != 0 || !rows_have(rowptr, nrow, b, block_row, length))
+        return -1;
+    bool good = true;
+
+#pragma unroll 4
+    for (int t = (int)threadIdx.x % G; t < length; t += G) {
+        const int32_t *c = col + first + t;
+        const int k = t % b;
+
+        good = good && c[-k] % b == 0 && c[0] - k == c[-k];
+        for (int r = 1; r < b; r++) good = good && c[r * length] == c[0];
+    }
+    return __all_sync(lanes, good) ? length / b : -1;
+}
+
+/* Counts the blocks of each block row. */
 template <int G, class I>
 __global__ void __launch_bounds__(threads)
-list_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
-            int b, int64_t nrow, int64_t mb, int32_t *count,
-            const int64_t *__restrict__ start, int32_t *column)
+count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
+             int b, int64_t nrow, int64_t mb, int32_t *count)
 {
-    int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) / G;
-    int32_t found = 0, next;
+    const int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) / G;
 
     if (block_row >= mb) return; /* the same for all lanes of a group */
     row_merge<G> rows(rowptr, col, nrow, b, block_row);
-    if (column) column += start[block_row];
-    while ((next = rows.next()) != rows.nothing) {
-        if (column && threadIdx.x % G == 0) column[found] = next;
-        found++;
+    int32_t found = whole_blocks<G>(rowptr, col, b, nrow, block_row,
+                                    rows.lanes);
+
+    if (found < 0)
+        for (found = 0; rows.next() != rows.nothing;) found++;
+    if (threadIdx.x % G == 0) count[block_row] = found;
+}
+
+/* Writes the block columns of each block row, from start[] on. */
+template <int G, class I>
+__global__ void __launch_bounds__(threads)
+list_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
+            int b, int64_t nrow, int64_t mb,
+            const int64_t *__restrict__ start, int32_t *column)
+{
+    const int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) / G;
+    const int lane = (int)threadIdx.x % G;
+
+    if (block_row >= mb) return;
+    const int64_t count = start[block_row + 1] - start[block_row];
+
+    column += start[block_row];
+    if (rows_have(rowptr, nrow, b, block_row, count * b)) {
+        const int64_t first = rowptr[block_row * b];
+
+        for (int64_t s = lane; s < count; s += G)
+            column[s] = col[first + s * b] / b;
+        return;
     }
-    if (count && threadIdx.x % G == 0) count[block_row] = found;
+    row_merge<G> rows(rowptr, col, nrow, b, block_row);
+
+    for (int32_t next; (next = rows.next()) != rows.nothing; column++)
+        if (lane == 0) *column = next;
 }
 
 /* Returns the index of the first element of column[low .. high - 1] that is not
@@ -99,51 +166,56 @@ __device__ __forceinline__ int64_t find(const int32_t *column, int64_t low,
     return low;
 }
 
+/* Number of lanes that set the values of a block row. */
+constexpr int value_lanes = 16;
+
 template <class I, class V>
 __global__ void __launch_bounds__(threads)
-set_values(matrix<I, V> A, int b, const int64_t *__restrict__ start,
+set_values(matrix<I, V> A, int b, int64_t mb,
+           const int64_t *__restrict__ start,
            const int32_t *__restrict__ column, V *val)
 {
-    int64_t i = ((int64_t)blockIdx.x * threads + threadIdx.x) / 8;
-    int64_t block_row = i / b, first, low, high;
+    const int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) /
+                              value_lanes;
+    const int lane = (int)threadIdx.x % value_lanes;
 
-    if (i >= A.nrow) return;
-    first = A.rowptr[i];
-    low = start[block_row];
-    high = start[block_row + 1];
-    for (int64_t p = first + (int)threadIdx.x % 8; p < A.rowptr[i + 1];
-         p += 8) {
-        int32_t j = A.col[p], wanted = j / b;
-        int64_t s = low + (p - first) / b;
+    if (block_row >= mb) return;
+    const int64_t low = start[block_row], high = start[block_row + 1];
+    const int64_t i = block_row * b, length = (high - low) * b;
 
-        if (s >= high || __ldg(column + s) != wanted)
-            s = find(column, low, high, wanted);
-        val[(s * b + j % b) * b + (i - block_row * b)] = A.val[p];
+    if (rows_have(A.rowptr, A.nrow, b, block_row, length)) {
+        const V *from = A.val + A.rowptr[i];
+
+#pragma unroll 4
+        for (int64_t t = lane; t < length; t += value_lanes)
+            for (int r = 0; r < b; r++)
+                val[(low * b + t) * b + r] = from[r * length + t];
+        return;
     }
+    for (int r = 0; r < b && i + r < A.nrow; r++)
+        for (int64_t p = A.rowptr[i + r] + lane; p < A.rowptr[i + r + 1];
+             p += value_lanes) {
+            const int32_t j = A.col[p];
+            const int64_t s = find(column, low, high, j / b);
+
+            val[(s * b + j % b) * b + r] = A.val[p];
+        }
 }
 
-template <int G, class I>
-sps_status launch_list(sps_context *ctx, const I *rowptr,
-                       const sps_csr_local *A, const sps_node_blocks *n,
-                       int32_t *count, int32_t *column)
-{
-    if (n->mb == 0) return SPS_OK;
-    return run_kernel(ctx, (unsigned)ceil_div(n->mb * G, threads), threads,
-                      list_blocks<G, I>, rowptr, A->col, n->b, A->nrow, n->mb,
-                      count, n->start, column);
-}
-
-/* Counts the blocks of each block row, or lists their columns. */
-sps_status list(sps_context *ctx, const sps_csr_local *A,
-                const sps_node_blocks *n, int32_t *count, int32_t *column)
+/* Calls call(lanes, rowptr) with the number of lanes for a block row as an
+ * integral constant, and the offsets in their type. */
+template <class F>
+sps_status with_lanes(const sps_csr_local *A, const sps_node_blocks *n,
+                      const F &call)
 {
     const int lanes = power_above(n->b);
     auto with = [&](auto rowptr) -> sps_status {
-        return lanes == 2   ? launch_list<2>(ctx, rowptr, A, n, count, column)
-               : lanes == 4 ? launch_list<4>(ctx, rowptr, A, n, count, column)
-                            : launch_list<8>(ctx, rowptr, A, n, count, column);
+        return lanes == 2 ? call(std::integral_constant<int, 2>(), rowptr)
+             : lanes == 4 ? call(std::integral_constant<int, 4>(), rowptr)
+                          : call(std::integral_constant<int, 8>(), rowptr);
     };
 
+    if (n->mb == 0) return SPS_OK;
     return A->rowptr32 ? with(A->rowptr32) : with(A->rowptr);
 }
 
@@ -154,7 +226,14 @@ sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
     sps_context *ctx = plan->ctx;
 
     SPS_TRY_RETURN(plan_take(plan, n->mb + 1, &n->start));
-    SPS_TRY_RETURN(list(ctx, plan->A, n, count, NULL));
+    SPS_TRY_RETURN(with_lanes(plan->A, n, [&](auto lanes, auto rowptr) {
+        count_blocks<lanes.value>
+            <<<(unsigned)ceil_div(n->mb * lanes.value, threads), threads, 0,
+               spsi_cuda_state(ctx)->stream>>>(
+                rowptr, plan->A->col, n->b, plan->A->nrow, n->mb, count);
+        SPS_LAUNCHED(ctx);
+        return SPS_OK;
+    }));
     SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, n->mb, n->start));
     return download(ctx, 1, n->start + n->mb, &n->count);
 }
@@ -171,7 +250,15 @@ sps_status fill(sps_plan *plan, sps_node_blocks *n)
 
     SPS_TRY_RETURN(plan_take(plan, n->count, &n->column));
     SPS_TRY_RETURN(spsi_plan_take(plan, whole, &n->val));
-    SPS_TRY_RETURN(list(plan->ctx, plan->A, n, NULL, n->column));
+    SPS_TRY_RETURN(with_lanes(plan->A, n, [&](auto lanes, auto rowptr) {
+        list_blocks<lanes.value>
+            <<<(unsigned)ceil_div(n->mb * lanes.value, threads), threads, 0,
+               spsi_cuda_state(plan->ctx)->stream>>>(
+                rowptr, plan->A->col, n->b, plan->A->nrow, n->mb, n->start,
+                n->column);
+        SPS_LAUNCHED(plan->ctx);
+        return SPS_OK;
+    }));
     SPS_TRY_RETURN(clear(plan->ctx, (int64_t)(whole - set),
                          (char *)n->val + set));
     return spsi_cuda_node_values(plan->ctx, plan->A, n);
@@ -187,9 +274,9 @@ sps_status spsi_cuda_node_values(sps_context *ctx, const sps_csr_local *A,
         using V = std::remove_const_t<
             std::remove_reference_t<decltype(*M.val)>>;
 
-        set_values<<<(unsigned)ceil_div(M.nrow * 8, threads), threads, 0,
-                     spsi_cuda_state(ctx)->stream>>>(M, n->b, n->start,
-                                                     n->column, (V *)n->val);
+        set_values<<<(unsigned)ceil_div(n->mb * value_lanes, threads), threads,
+                     0, spsi_cuda_state(ctx)->stream>>>(
+            M, n->b, n->mb, n->start, n->column, (V *)n->val);
         SPS_LAUNCHED(ctx);
         return SPS_OK;
     });
