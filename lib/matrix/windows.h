@@ -148,11 +148,13 @@ SPS_BOTH int64_t spsi_columns_from(const int32_t *col, int64_t first,
     return first;
 }
 
-/* Returns whether columns j .. j+b-1 are all among the sorted ones. */
+/* Returns whether columns j .. j+b-1 are all among the sorted ones; at `guess`,
+ * which may be outside of them, j is expected. */
 SPS_BOTH bool spsi_columns_have(const int32_t *col, int64_t first,
-                                int64_t last, int64_t j, int b)
+                                int64_t last, int64_t j, int b, int64_t guess)
 {
-    const int64_t at = spsi_columns_from(col, first, last, j);
+    const bool there = guess >= first && guess < last && col[guess] == j;
+    const int64_t at = there ? guess : spsi_columns_from(col, first, last, j);
 
     return at + b <= last && col[at] == j && col[at + b - 1] == j + b - 1;
 }
@@ -186,7 +188,8 @@ SPS_BOTH bool spsi_sample_full(const int32_t *col, const int64_t *begin,
 
     if (j % b != 0) return false;
     for (int q = 0; q < b; q++)
-        if (!spsi_columns_have(col, q == 0 ? p : begin[q], end[q], j, b))
+        if (!spsi_columns_have(col, begin[q], end[q], j, b,
+                               begin[q] + p - begin[0]))
             return false;
     return true;
 }
