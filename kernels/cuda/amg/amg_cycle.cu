@@ -31,27 +31,61 @@ __device__ __forceinline__ double larger(double x, double y)
     return y > x || isnan(y) ? y : x;
 }
 
-/* val = the values of A, with row i multiplied by r[i] and column k divided by
- * c[k]; r or c NULL stands for ones.  Eight threads process a row.  *most
- * receives the bits of the largest magnitude, unless it is NULL. */
-template <class V> __global__ void __launch_bounds__(256)
-weigh_entries(const entries A, int64_t n, const double *__restrict__ r,
-              const double *__restrict__ c, V *__restrict__ val,
-              unsigned long long *most)
+/* Factors of a matrix: row i is multiplied by r[i] and column k divided by
+ * c[k]; r or c NULL stands for ones. */
+struct line_factors {
+    const double *__restrict__ r, *__restrict__ c;
+
+    __device__ double of_row(int64_t i) const { return r ? r[i] : 1; }
+    __device__ double apply(double by, double a, int32_t k) const
+    {
+        return c ? by * a / c[k] : by * a;
+    }
+};
+
+/* val = the values of A with these factors.  G threads process 4 rows at a
+ * time, and load the first G entries of each before the factors of one are
+ * needed.  *most receives the bits of the largest magnitude, unless it is
+ * NULL. */
+template <int G, class V> __global__ void __launch_bounds__(256)
+weigh_entries(const entries A, int64_t n, const line_factors f,
+              V *__restrict__ val, unsigned long long *most)
 {
-    const int64_t step = (int64_t)gridDim.x * 32;
+    constexpr int U = 4;
+    const int64_t step = (int64_t)gridDim.x * (256 / G);
+    const int lane = (int)threadIdx.x % G;
     double largest = 0;
 
-    for (int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8; i < n;
-         i += step) {
-        const double by = r ? r[i] : 1;
-        const int64_t end = A.rowptr[i + 1];
+    auto put = [&](int64_t p, double by, double a, int32_t k) {
+        const double x = f.apply(by, a, k);
 
-        for (int64_t p = A.rowptr[i] + threadIdx.x % 8; p < end; p += 8) {
-            const double x = c ? by * A.val[p] / c[A.col[p]] : by * A.val[p];
+        val[p] = (V)x;
+        if (most) largest = larger(largest, x);
+    };
+    for (int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / G; i < n;
+         i += U * step) {
+        int64_t p[U], end[U];
+        double by[U], a[U];
+        int32_t k[U];
 
-            val[p] = (V)x;
-            if (most) largest = larger(largest, x);
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            const int64_t row = i + u * step;
+
+            p[u] = row < n ? A.rowptr[row] + lane : 0;
+            end[u] = row < n ? A.rowptr[row + 1] : 0;
+            by[u] = row < n ? f.of_row(row) : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            a[u] = p[u] < end[u] ? A.val[p[u]] : 0;
+            k[u] = f.c && p[u] < end[u] ? A.col[p[u]] : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            if (p[u] < end[u]) put(p[u], by[u], a[u], k[u]);
+            for (int64_t q = p[u] + G; q < end[u]; q += G)
+                put(q, by[u], A.val[q], f.c ? A.col[q] : 0);
         }
     }
     if (most) note_largest(most, largest);
@@ -145,30 +179,51 @@ enter_rows(const double *__restrict__ d, const double *__restrict__ c,
 
 } // namespace
 
+namespace {
+
+template <int G, class V>
+sps_status launch_weigh(sps_context *ctx, const sps_csr *A,
+                        const line_factors &f, V *val,
+                        unsigned long long *most)
+{
+    const int64_t blocks = ceil_div(A->nrow, 256 / G);
+    const int64_t limit = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
+
+    return run_kernel(ctx, (unsigned)(blocks < limit ? blocks : limit), 256,
+                      weigh_entries<G, V>, entries_of(A), A->nrow, f, val,
+                      most);
+}
+
+/* G: about the mean length of a row. */
+template <class V>
+sps_status weigh_as(sps_context *ctx, const sps_csr *A, const line_factors &f,
+                    V *val, unsigned long long *most)
+{
+    const int64_t mean = A->nnz / A->nrow;
+
+    return mean <= 4  ? launch_weigh<4>(ctx, A, f, val, most)
+         : mean <= 12 ? launch_weigh<8>(ctx, A, f, val, most)
+                      : launch_weigh<32>(ctx, A, f, val, most);
+}
+
+} // namespace
+
 sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
                              const sps_block *r, const sps_block *c,
                              sps_dtype dtype, void *val, double *largest)
 {
-    const int64_t n = A->nrow, blocks = ceil_div(n, 32);
-    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
-    const unsigned grid = (unsigned)(blocks < most ? blocks : most);
+    const line_factors f = {column_of(r), column_of(c)};
     unsigned long long *found;
     holder h(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (dtype == SPS_F64) {
-        if (n == 0) return SPS_OK;
-        return run_kernel(ctx, grid, 256, weigh_entries<double>, entries_of(A),
-                          n, column_of(r), column_of(c), (double *)val,
-                          nullptr);
-    }
     *largest = 0;
-    if (n == 0) return SPS_OK;
+    if (A->nrow == 0) return SPS_OK;
+    if (dtype == SPS_F64)
+        return weigh_as(ctx, A, f, (double *)val, NULL);
     SPS_TRY_RETURN(h.take(1, &found));
     SPS_TRY_RETURN(clear(ctx, 1, found));
-    SPS_TRY_RETURN(run_kernel(ctx, grid, 256, weigh_entries<float>,
-                              entries_of(A), n, column_of(r), column_of(c),
-                              (float *)val, found));
+    SPS_TRY_RETURN(weigh_as(ctx, A, f, (float *)val, found));
     return download(ctx, 1, found, (unsigned long long *)largest);
 }
 
