@@ -65,11 +65,18 @@ struct fill_filtered : filter_view {
         return *at < end && strong.col[*at] == k;
     }
     /* Returns sum plus the x of all G lanes, which are added one after the
-     * other. */
+     * other; those that are 0 change nothing. */
     template <int G> __device__ double sum_on(double sum, double x) const
     {
-#pragma unroll
-        for (int t = 0; t < G; t++) sum += __shfl_sync(all_lanes, x, t, G);
+        unsigned left = group_ballot<G>(x != 0);
+
+        while (__any_sync(all_lanes, left != 0)) {
+            const double y = __shfl_sync(all_lanes, x,
+                                         left ? __ffs((int)left) - 1 : 0, G);
+
+            if (left) sum += y;
+            left &= left - 1;
+        }
         return sum;
     }
     /* Completes a row: `weak` is the sum of its weak couplings, `own` is a_ii,

@@ -23,9 +23,17 @@ struct list {
     int *count;
 };
 
-/* Sets the list `next` to those nodes i of the list `from` for which
- * f.run<G>(i, lane) returns true.  The function is called by a group of G
- * threads for each node, and with i = -1 by groups without a node. */
+/* Number of nodes that a group of threads processes at the same time, so that
+ * their loads, each of which waits for the one before, wait together. */
+constexpr int together = 4;
+
+/* The nodes of a group; -1: none. */
+struct few_nodes {
+    int32_t i[together];
+};
+
+/* Sets the list `next` to those nodes of the list `from` for which f.run<G>(
+ * nodes, lane) returns their bit; lane 0 of a group of G threads says so. */
 template <int G, class F> __global__ void __launch_bounds__(256)
 run_list(int64_t n, const list from, const list next, const F f)
 {
@@ -34,24 +42,41 @@ run_list(int64_t n, const list from, const list next, const F f)
     const int lane = (int)threadIdx.x % G, warp = (int)threadIdx.x / 32;
     const int64_t count = from.node ? *from.count : n;
 
-    for (int64_t first = (int64_t)blockIdx.x * groups; first < count;
-         first += (int64_t)gridDim.x * groups) {
-        const int64_t q = first + (int)threadIdx.x / G;
-        const int32_t i = q >= count ? -1
-                        : from.node ? from.node[q] : (int32_t)q;
-        const bool keep = f.template run<G>(i, lane) && i >= 0 && lane == 0;
-        const unsigned all = __ballot_sync(all_lanes, keep);
-        int below = __popc(all & ((1u << threadIdx.x % 32) - 1)), sum = 0;
+    for (int64_t first = (int64_t)blockIdx.x * groups * together; first < count;
+         first += (int64_t)gridDim.x * groups * together) {
+        few_nodes v;
 
-        if (threadIdx.x % 32 == 0) kept[warp] = __popc(all);
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            const int64_t q = first + u * groups + (int)threadIdx.x / G;
+
+            v.i[u] = q >= count ? -1 : from.node ? from.node[q] : (int32_t)q;
+        }
+        const unsigned bits = f.template run<G>(v, lane);
+        int own = 0, below = 0, sum = 0;
+
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            const bool keep = bits >> u & 1 && v.i[u] >= 0 && lane == 0;
+            const unsigned all = __ballot_sync(all_lanes, keep);
+
+            below += __popc(all & ((1u << threadIdx.x % 32) - 1));
+            sum += __popc(all);
+            own += keep;
+        }
+        if (threadIdx.x % 32 == 0) kept[warp] = sum;
         __syncthreads();
+        sum = 0;
         for (int w = 0; w < warps; w++) {
             if (w < warp) below += kept[w];
             sum += kept[w];
         }
         if (threadIdx.x == 0 && sum > 0) base = atomicAdd(next.count, sum);
         __syncthreads();
-        if (keep) next.node[base + below] = i;
+#pragma unroll
+        for (int u = 0; own > 0 && u < together; u++)
+            if (bits >> u & 1 && v.i[u] >= 0)
+                next.node[base + below++] = v.i[u];
     }
 }
 
@@ -59,7 +84,7 @@ template <int G, class F>
 sps_status launch_list(sps_context *ctx, int64_t n, const list &from,
                        const list &next, const F &f)
 {
-    const int64_t blocks = ceil_div(n, 256 / G);
+    const int64_t blocks = ceil_div(n, 256 / G * together);
     const int64_t most = 8 * (int64_t)spsi_cuda_state(ctx)->sms;
 
     return run_kernel(ctx, (unsigned)(blocks < most ? blocks : most), 256,
@@ -82,22 +107,58 @@ struct graph {
     const int32_t *__restrict__ col;
 };
 
-/* Returns the maximum of x over node i and its neighbours, computed by a group;
- * i < 0 means no node. */
+/* most[u] becomes the maximum of x over node v.i[u] and its neighbours, in all
+ * lanes of the group, or 0 without a node. */
 template <int G>
-__device__ inline unsigned long long most_near(const graph &g,
-                                               const uint64_t *x, int32_t i,
-                                               int lane)
+__device__ __forceinline__ void
+most_near(const graph &g, const uint64_t *x, const few_nodes &v, int lane,
+          unsigned long long (&most)[together])
 {
-    unsigned long long most = i < 0 ? 0 : x[i];
-    const int64_t end = i < 0 ? 0 : g.rowptr[i + 1];
+    int64_t p[together], end[together];
+    bool more = false;
 
-    for (int64_t p = (i < 0 ? 0 : g.rowptr[i]) + lane; p < end; p += G) {
-        const unsigned long long other = x[g.col[p]];
+#pragma unroll
+    for (int u = 0; u < together; u++) {
+        const int32_t i = v.i[u];
 
-        if (other > most) most = other;
+        p[u] = i < 0 ? 0 : g.rowptr[i] + lane;
+        end[u] = i < 0 ? 0 : g.rowptr[i + 1];
+        most[u] = i < 0 ? 0 : x[i];
+        more = more || p[u] < end[u];
     }
-    return group_most<G>(most);
+    while (more) {
+        int32_t k[together];
+
+        more = false;
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            k[u] = p[u] < end[u] ? g.col[p[u]] : -1;
+            p[u] += G;
+            more = more || p[u] < end[u];
+        }
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            const unsigned long long other = k[u] < 0 ? 0 : x[k[u]];
+
+            if (other > most[u]) most[u] = other;
+        }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < together; u++) most[u] = group_most<G>(most[u]);
+}
+
+/* For list functions that look at each node by itself: the bits of the nodes
+ * for which keep(i) is true. */
+template <class K>
+__device__ __forceinline__ unsigned each_node(const few_nodes &v, const K &keep)
+{
+    unsigned bits = 0;
+
+#pragma unroll
+    for (int u = 0; u < together; u++)
+        if (v.i[u] >= 0 && keep(u, v.i[u])) bits |= 1u << u;
+    return bits;
 }
 
 /* Lists the nodes of the graph; u[i] of every other node i becomes `out`. */
@@ -105,11 +166,12 @@ struct list_nodes {
     const int32_t *aggregate;
     uint64_t *u;
 
-    template <int G> __device__ bool run(int32_t i, int) const
+    template <int G> __device__ unsigned run(const few_nodes &v, int) const
     {
-        if (i < 0) return false;
-        u[i] = out;
-        return aggregate[i] == -1;
+        return each_node(v, [&](int, int32_t i) {
+            u[i] = out;
+            return aggregate[i] == -1;
+        });
     }
 };
 
@@ -118,11 +180,13 @@ struct list_nodes {
 struct list_open {
     uint64_t *t;
 
-    template <int G> __device__ bool run(int32_t i, int) const
+    template <int G> __device__ unsigned run(const few_nodes &v, int) const
     {
-        if (i < 0 || t[i] == out) return false;
-        t[i] = spsi_coarse_priority((uint64_t)i, 0);
-        return true;
+        return each_node(v, [&](int, int32_t i) {
+            if (t[i] == out) return false;
+            t[i] = spsi_coarse_priority((uint64_t)i, 0);
+            return true;
+        });
     }
 };
 
@@ -133,12 +197,15 @@ struct spread {
     const uint64_t *t;
     uint64_t *u;
 
-    template <int G> __device__ bool run(int32_t i, int lane) const
+    template <int G> __device__ unsigned run(const few_nodes &v, int lane) const
     {
-        const uint64_t most = most_near<G>(g, t, i, lane);
+        unsigned long long most[together];
 
-        if (i >= 0 && lane == 0) u[i] = most;
-        return most != in && most != out;
+        most_near<G>(g, t, v, lane, most);
+        return each_node(v, [&](int q, int32_t i) {
+            if (lane == 0) u[i] = most[q];
+            return most[q] != in && most[q] != out;
+        });
     }
 };
 
@@ -150,16 +217,20 @@ struct decide {
     uint64_t *t;
     uint64_t round;
 
-    template <int G> __device__ bool run(int32_t i, int lane) const
+    template <int G> __device__ unsigned run(const few_nodes &v, int lane) const
     {
-        const uint64_t w = most_near<G>(g, u, i, lane);
+        unsigned long long most[together];
 
-        if (i < 0 || lane > 0) return false;
-        const bool goes_in = w == t[i], open = !goes_in && w != in;
+        most_near<G>(g, u, v, lane, most);
+        if (lane > 0) return 0;
+        return each_node(v, [&](int q, int32_t i) {
+            const uint64_t w = most[q];
+            const bool goes_in = w == t[i], open = !goes_in && w != in;
 
-        t[i] = goes_in ? in
-             : open ? spsi_coarse_priority((uint64_t)i, round + 1) : out;
-        return open;
+            t[i] = goes_in ? in
+                 : open ? spsi_coarse_priority((uint64_t)i, round + 1) : out;
+            return open;
+        });
     }
 };
 

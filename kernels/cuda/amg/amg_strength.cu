@@ -125,10 +125,12 @@ struct several_rows {
 
         for (int64_t i = first + 1; i < rows.begin(v + 1); i++) {
             const int64_t q = A.rowptr[i];
+            const bool equal = A.rowptr[i + 1] - q == length;
 
-            same = same && A.rowptr[i + 1] - q == length;
-            for (int64_t t = lane; same && t < length; t += 32)
-                same = A.col[p + t] == A.col[q + t];
+            same = same && equal;
+#pragma unroll 4
+            for (int64_t t = lane; t < (equal ? length : 0); t += 32)
+                same = same & (A.col[p + t] == A.col[q + t]);
         }
         return __all_sync(all_lanes, same);
     }
@@ -185,6 +187,7 @@ __device__ inline int add(int32_t *col, double *weight, int count, int *at,
 }
 
 struct merge_couplings : several_rows {
+    static constexpr int short_run = 6;
     graph_view g;
     double *most;
     int32_t *length;
@@ -208,8 +211,38 @@ struct merge_couplings : several_rows {
         return count;
     }
     /* Returns the sum of squares of the run at position t of the rows of v, in
-     * the order of the rows. */
+     * the order of the rows.  The rows have the same columns; those of a run
+     * that is not longer than `short_run` are read once, all together. */
     __device__ double sum_run(int64_t v, int64_t t, int32_t u) const
+    {
+        const int64_t first = rows.begin(v), p = A.rowptr[first] + t;
+        const int64_t left = A.rowptr[first + 1] - p;
+        double other[short_run], sum = 0;
+        int length = 0;
+        bool on = true;
+
+#pragma unroll
+        for (int j = 0; j <= short_run; j++) {
+            const int32_t k = j < left ? A.col[p + j] : -1;
+
+            on = on && k >= 0 && node[k] == u;
+            length += on;
+            if (j < short_run) other[j] = k >= 0 ? s[k] : 0;
+        }
+        if (length > short_run) return sum_long_run(v, t, u);
+        for (int64_t i = first; i < rows.begin(v + 1); i++) {
+            const double *val = A.val + A.rowptr[i] + t, own = s[i];
+
+#pragma unroll
+            for (int j = 0; j < short_run; j++) {
+                const double c = j < length ? val[j] * own * other[j] : 0;
+
+                sum += c * c;
+            }
+        }
+        return sum;
+    }
+    __device__ double sum_long_run(int64_t v, int64_t t, int32_t u) const
     {
         double sum = 0;
 
