@@ -181,9 +181,11 @@ sps_status spsi_operator_single_of_follow(const sps_operator *A,
 sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
                                      const sps_options *opt,
                                      sps_operator **op_p);
-/* Creates an inner operator with the pattern of A, which must outlive it, and a
- * copy of its values as dtype, for blocks of dtype. */
-sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
+/* Creates an inner operator with the pattern of A, which must outlive it, and
+ * its values as dtype, for blocks of dtype.  In host memory the values are
+ * copied.  In device memory, from the backend's alloc with room for nnz + 1,
+ * they are of dtype and become the operator's: A->val becomes NULL. */
+sps_status spsi_operator_valued(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, sps_operator **op_p);
 static inline size_t spsi_csr_value_bytes(const sps_csr *A)
 {

@@ -150,30 +150,40 @@ static sps_status take_local(sps_operator *op, const sps_csr *A)
     return take_there(A, op->ctx, (void *)(uintptr_t)op->local.val);
 }
 
-/* Creates an operator with the values of A, which is in device memory; its
- * values are stored there too, as dtype. */
-static sps_status copy_there(sps_context *ctx, const sps_csr *A,
-                             sps_dtype dtype, int width, sps_dtype blocks,
-                             const sps_options *opt, bool inner,
-                             sps_operator **op_p)
+/* Creates an operator on the pattern of S, whose values, in device memory of
+ * its own, become those of the operator. */
+static sps_status take_over(sps_context *ctx, sps_csr *S, int width,
+                            sps_dtype blocks, const sps_options *opt,
+                            bool inner, sps_operator **op_p)
 {
-    const size_t bytes = spsi_dtype_size(dtype) * (size_t)(A->nnz + 1);
+    const size_t bytes = spsi_dtype_size(S->dtype) * (size_t)(S->nnz + 1);
+    sps_status st;
+
+    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, inner, op_p));
+    if ((*op_p)->local.val == S->val)
+        (*op_p)->local_bytes[SPS_LOCAL_VAL] = bytes;
+    else
+        ctx->backend->release(ctx, S->val, bytes);
+    S->val = NULL;
+fail:
+    return st;
+}
+
+/* Creates an operator with the values of A, which is in device memory, rounded
+ * to floats there. */
+static sps_status single_there(sps_context *ctx, const sps_csr *A, int width,
+                               sps_dtype blocks, const sps_options *opt,
+                               sps_operator **op_p)
+{
+    const size_t bytes = sizeof(float) * (size_t)(A->nnz + 1);
     sps_csr S = *A;
     sps_status st;
 
     S.val = NULL;
-    S.dtype = dtype;
+    S.dtype = SPS_F32;
     SPS_TRY(ctx->backend->alloc(ctx, bytes, &S.val));
-    if (dtype == SPS_F32)
-        SPS_TRY(take_there(A, ctx, S.val));
-    else if (A->nnz > 0)
-        SPS_TRY(ctx->backend->copy(ctx, S.val, A->val,
-                                   spsi_csr_value_bytes(A)));
-    SPS_TRY(spsi_operator_create(ctx, &S, width, blocks, opt, inner, op_p));
-    if ((*op_p)->local.val == S.val)
-        (*op_p)->local_bytes[SPS_LOCAL_VAL] = bytes;
-    else
-        ctx->backend->release(ctx, S.val, bytes);
+    SPS_TRY(take_there(A, ctx, S.val));
+    SPS_TRY(take_over(ctx, &S, width, blocks, opt, false, op_p));
     return SPS_OK;
 
 fail:
@@ -183,18 +193,16 @@ fail:
 
 /* ----------------------------------------------------------------- operators */
 
-/* Creates an operator with a copy of the values of A as dtype, in the memory of
- * A.  If A is in host memory and dtype is SPS_F64, A has doubles itself. */
-static sps_status valued(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
-                         int width, sps_dtype blocks, const sps_options *opt,
-                         bool inner, sps_operator **op_p)
+/* Creates an operator with a copy of the values of A, in host memory, as dtype.
+ * If that is SPS_F64, A has doubles itself. */
+static sps_status copy_here(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
+                            int width, sps_dtype blocks, const sps_options *opt,
+                            bool inner, sps_operator **op_p)
 {
     sps_csr *S = NULL;
     void *val = NULL;
-    sps_status st = SPS_OK;
+    sps_status st;
 
-    if (A->place == SPS_CUDA)
-        return copy_there(ctx, A, dtype, width, blocks, opt, inner, op_p);
     SPS_TRY(copy_csr(ctx, A, dtype, &S, &val));
     SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, inner, op_p));
     (*op_p)->own_A = S;
@@ -211,13 +219,17 @@ sps_status spsi_operator_single(sps_context *ctx, const sps_csr *A, int width,
                                 sps_dtype blocks, const sps_options *opt,
                                 sps_operator **op_p)
 {
-    return valued(ctx, A, SPS_F32, width, blocks, opt, false, op_p);
+    return A->place == SPS_CUDA
+               ? single_there(ctx, A, width, blocks, opt, op_p)
+               : copy_here(ctx, A, SPS_F32, width, blocks, opt, false, op_p);
 }
 
-sps_status spsi_operator_valued(sps_context *ctx, const sps_csr *A, int width,
+sps_status spsi_operator_valued(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, sps_operator **op_p)
 {
-    return valued(ctx, A, dtype, width, dtype, NULL, true, op_p);
+    return A->place == SPS_CUDA
+               ? take_over(ctx, A, width, dtype, NULL, true, op_p)
+               : copy_here(ctx, A, dtype, width, dtype, NULL, true, op_p);
 }
 
 /* Sets op->local to have the values of `from`, as floats in device memory;

@@ -169,8 +169,9 @@ static void drop_scaled(const amg *m, sps_csr *S)
         ctx->backend->release(ctx, S->val, bytes_of(S));
 }
 
-/* Makes *op_p, the operator of S; an existing operator receives the values. */
-static sps_status set_values(const amg *m, const sps_csr *S,
+/* Makes *op_p, the operator of S; an existing operator receives the values.  A
+ * new one may take them over: S->val is NULL then. */
+static sps_status set_values(const amg *m, sps_csr *S,
                              sps_operator **op_p)
 {
     sps_status st = SPS_OK;
