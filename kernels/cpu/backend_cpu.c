@@ -12,17 +12,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define ALIGN ((uintptr_t)256)
 #define PAGE ((size_t)4096)
-#define HUGE_PAGE ((uintptr_t)1 << 21)
-
-typedef struct state {
-    double *scratch;
-    int64_t doubles;
-} state;
 
 /* The bandwidth of the cores, up to 16.  Predicted times of kernels are
  * compared only with each other, so the order of magnitude suffices. */
@@ -35,7 +28,7 @@ static sps_machine machine_of(int threads)
 static sps_status open_cpu(sps_context *ctx)
 {
     sps_status st;
-    state *s = NULL;
+    cpu_state *s = NULL;
     const char *isa;
 
     SPS_REQUIRE(ctx, spsi_cpu_isa_valid(&isa), SPS_EINVAL, "SPSOLVE_ISA is "
@@ -55,7 +48,7 @@ fail:
 
 static void close_cpu(sps_context *ctx)
 {
-    state *s = ctx->backend_data;
+    cpu_state *s = ctx->backend_data;
 
     if (!s) return;
     spsi_free(ctx, s->scratch);
@@ -67,48 +60,6 @@ static sps_status sync_cpu(sps_context *ctx)
 {
     (void)ctx;
     return SPS_OK;
-}
-
-sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p)
-{
-    sps_status st;
-    state *s = ctx->backend_data;
-
-    if (doubles > s->doubles) {
-        void *p = NULL;
-
-        SPS_TRY(spsi_new_raw(ctx, (size_t)doubles * sizeof(double), &p));
-        spsi_free(ctx, s->scratch);
-        s->scratch = p;
-        s->doubles = doubles;
-    }
-    *p_p = s->scratch;
-    return SPS_OK;
-
-fail:
-    return st;
-}
-
-typedef struct chunks_job {
-    chunks c;
-    spsi_team_fn *fn;
-    void *data;
-} chunks_job;
-
-static void run_chunks(void *data, int64_t first, int64_t last)
-{
-    const chunks_job *j = data;
-
-    for (int64_t t = first; t < last; t++)
-        j->fn(j->data, t * j->c.rows, chunk_end(j->c, t));
-}
-
-void spsi_cpu_over_chunks(sps_context *ctx, chunks c, int64_t ns,
-                          spsi_team_fn *fn, void *data)
-{
-    chunks_job j = { c, fn, data };
-
-    spsi_team_run(ctx, c.count, ns, run_chunks, &j);
 }
 
 /* Reserves memory for partial results of chunks of up to 2 k^2 doubles each,
@@ -153,18 +104,6 @@ static sps_status memory(sps_context *ctx, size_t *free_p, size_t *total_p)
 
 /* --- memory: the address returned by the context's allocator is stored
  * directly before the aligned address that is handed out. */
-
-void spsi_cpu_huge_pages(void *p, size_t bytes)
-{
-#ifdef MADV_HUGEPAGE
-    uintptr_t first = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t last = ((uintptr_t)p + bytes) / HUGE_PAGE * HUGE_PAGE;
-
-    if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE);
-#else
-    (void)p, (void)bytes;
-#endif
-}
 
 static void touch_pages(void *data, int64_t first, int64_t last)
 {

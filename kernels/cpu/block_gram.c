@@ -205,42 +205,6 @@ CLONED_BY_ISA(, spsi_cpu_strip_dots,
         int k, double *out),
        (m, x, ldx, y, ldy, k, out))
 
-/* --- sums over chunks */
-
-typedef struct sum_job {
-    int64_t count, items;
-    double *partial;
-} sum_job;
-
-/* Adds elements first .. last-1 of all partial results into the first. */
-static void sum_numbers(const sum_job *j, int64_t first, int64_t last)
-{
-    const int64_t items = j->items;
-    double *partial = j->partial;
-
-    for (int64_t step = 1; step < j->count; step *= 2)
-        for (int64_t c = 0; c + step < j->count; c += 2 * step)
-#pragma omp simd
-            for (int64_t t = first; t < last; t++)
-                partial[c * items + t] += partial[(c + step) * items + t];
-}
-
-/* A work item is 64 elements of each partial result. */
-static void sum_pieces(void *data, int64_t first, int64_t last)
-{
-    const sum_job *j = data;
-
-    for (int64_t i = 64 * first; i < 64 * last; i += 64)
-        sum_numbers(j, i, i + 64 < j->items ? i + 64 : j->items);
-}
-
-void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
-                         double *partial)
-{
-    spsi_team_run(ctx, (items + 63) / 64, work_ns(count, items, 0), sum_pieces,
-                  &(sum_job){ count, items, partial });
-}
-
 static double *partial_of(const gram_job *j, int64_t row)
 {
     return j->partial + row / j->c.rows * j->items;

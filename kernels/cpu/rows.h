@@ -140,6 +140,12 @@ typedef struct mul_job {
 void spsi_cpu_single_grams(void *data, int64_t first, int64_t last);
 void spsi_cpu_single_muls(void *data, int64_t first, int64_t last);
 
+/* What ctx->backend_data points to. */
+typedef struct cpu_state {
+    double *scratch;
+    int64_t doubles;
+} cpu_state;
+
 /* Sets *p_p to scratch memory of the context.  The memory is enlarged here only
  * if the backend's reserve() was called with smaller dimensions. */
 sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p);

@@ -21,12 +21,16 @@ void spsi_columns_sort(double *x, int k)
     qsort(x, (size_t)k, sizeof *x, by_value);
 }
 
-sps_status spsi_columns_zero(sps_block *X, int j)
+sps_status spsi_linear_flush(sps_linear *s)
 {
-    sps_block view;
+    const sps_linear_type *type = s->method.type;
+    sps_status st = SPS_OK;
 
-    spsi_block_view(X, j, 1, &view);
-    return spsi_fill(&view, 0.0);
+    if (s->course.begun < 0) return SPS_OK;
+    if (type->settle) SPS_TRY(type->settle(s, s->method.data));
+    if (type->flush) SPS_TRY(type->flush(s, s->method.data));
+fail:
+    return st;
 }
 
 /* ------------------------------------------------------------------ opening */

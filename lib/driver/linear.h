@@ -357,7 +357,7 @@ sps_status spsi_best_store_flushed(sps_linear *s);
 /* Records that X now has residuals of these norms, by the recurrence. */
 void spsi_best_record(sps_linear *s, const double *norm);
 
-/* solve.c: brings X up to date with resnorm. */
+/* columns.c: brings X up to date with resnorm. */
 sps_status spsi_linear_flush(sps_linear *s);
 /* queued.c: sets up the fused iterations of s with P and Q; returns false if
  * they cannot be used: a projection is needed, M is not a diagonal, or there

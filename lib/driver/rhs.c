@@ -15,6 +15,14 @@
 #include <float.h>
 #include <math.h>
 
+sps_status spsi_columns_zero(sps_block *X, int j)
+{
+    sps_block view;
+
+    spsi_block_view(X, j, 1, &view);
+    return spsi_fill(&view, 0.0);
+}
+
 /* --------------------------------------------------------------- thresholds */
 
 /* Returns the threshold of a residual by opt.norm, from the norms of b, of the

@@ -82,18 +82,6 @@ static bool report(sps_linear *s)
 
 /* ----------------------------------------------------------- true residuals */
 
-sps_status spsi_linear_flush(sps_linear *s)
-{
-    const sps_linear_type *type = s->method.type;
-    sps_status st = SPS_OK;
-
-    if (s->course.begun < 0) return SPS_OK;
-    if (type->settle) SPS_TRY(type->settle(s, s->method.data));
-    if (type->flush) SPS_TRY(type->flush(s, s->method.data));
-fail:
-    return st;
-}
-
 /* Sets gained and halved by comparing the true residuals in resnorm with the
  * lowest ones before, and updates these. */
 static void measure_gain(sps_linear *s)

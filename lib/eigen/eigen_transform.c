@@ -295,3 +295,8 @@ fail:
     return st;
 }
 
+double spsi_transform_scale(const sps_transform *t)
+{
+    return t->wanted->sigma != 0 ? fabs(t->wanted->sigma)
+                                 : 1e-3 * spsi_pencil_unit(t->space->pencil);
+}

@@ -24,12 +24,6 @@
 #define MOVES 6          /* largest number of changes of the shift */
 #define WAIT 10          /* iterations to wait for a pair that may be nearer */
 
-double spsi_transform_scale(const sps_transform *t)
-{
-    return t->wanted->sigma != 0 ? fabs(t->wanted->sigma)
-                                 : 1e-3 * spsi_pencil_unit(t->space->pencil);
-}
-
 /* Let rho be the first Ritz value after the wanted ones whose sign differs from
  * that of the last wanted one, nu.  Its vector may mix an eigenvector of larger
  * |nu| with some of nu about zero; then an eigenvalue lies about r^2 / |rho|

@@ -97,6 +97,5 @@ sps_status bench_solves(bench *b, int *wrong);
 sps_status bench_kernels(bench *b, int *wrong);
 sps_status bench_cliffs(bench *b, int *wrong);
 sps_status bench_blocks(bench *b, int *wrong);
-sps_status bench_copy(bench *b, size_t bytes, double *bandwidth);
 
 #endif

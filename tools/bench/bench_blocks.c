@@ -54,55 +54,6 @@ typedef struct set {
     int which;
 } set;
 
-/* ------------------------------------------------------------ the bandwidth */
-
-typedef struct copying { sps_context *ctx; char *to, *from; size_t bytes; }
-copying;
-
-/* On the host all threads copy: one core does not saturate the memory. */
-static sps_status copy(void *data)
-{
-    copying *c = data;
-    size_t piece = (c->bytes + 1023) / 1024;
-
-    if (c->ctx->backend->place == SPS_CUDA)
-        return c->ctx->backend->copy(c->ctx, c->to, c->from, c->bytes);
-#pragma omp parallel for num_threads(c->ctx->threads)
-    for (size_t i = 0; i < 1024; i++) {
-        size_t at = i * piece;
-
-        if (at < c->bytes)
-            memcpy(c->to + at, c->from + at,
-                   piece < c->bytes - at ? piece : c->bytes - at);
-    }
-    return SPS_OK;
-}
-
-sps_status bench_copy(bench *b, size_t bytes, double *bandwidth)
-{
-    copying c = {.ctx = b->ctx, .bytes = bytes};
-    sps_block *X = NULL, *Y = NULL;
-    bench_times t = {0};
-    bool cold = b->cold;
-    int64_t n = (int64_t)(bytes / sizeof(double));
-    sps_status st = sps_block_create(b->ctx, n, 1, &X);
-
-    if (st == SPS_OK)
-        st = sps_block_create(b->ctx, n, 1, &Y);
-    if (st == SPS_OK) {
-        c.from = X->data;
-        c.to = Y->data;
-        b->cold = false;
-        st = bench_time(b, copy, &c, &t);
-        b->cold = cold;
-    }
-    if (st == SPS_OK)
-        *bandwidth = 2 * (double)bytes / t.median;
-    sps_block_destroy(&X);
-    sps_block_destroy(&Y);
-    return st;
-}
-
 /* -------------------------------------------------------------- operations */
 
 static sps_status run(void *data)

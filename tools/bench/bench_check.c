@@ -57,6 +57,18 @@ static sps_status set_sums(bench_trial *t)
     }
     return SPS_OK;
 }
+sps_status bench_trial_run(void *trial)
+{
+    const bench_trial *t = trial;
+
+    if (t->recording)
+        return t->ctx->backend->replay(t->ctx, t->recording);
+    if (t->sddmm)
+        return t->plan->kernel->sddmm(t->plan, &(sps_sddmm_args){
+            .alpha = 1, .U = t->in, .V = t->other, .val = t->out->data});
+    return t->plan->kernel->spmm(t->plan, &(sps_spmm_args){
+        .alpha = 1, .X = t->in, .Y = t->out});
+}
 
 /* Fills a block, in double or single precision, with NaN, including the
  * padding. */

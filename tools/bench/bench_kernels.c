@@ -191,28 +191,6 @@ void bench_trial_close(bench_trial *t)
     sps_block_destroy(&t->out);
 }
 
-sps_status bench_trial_run(void *trial)
-{
-    const bench_trial *t = trial;
-
-    if (t->recording)
-        return t->ctx->backend->replay(t->ctx, t->recording);
-    if (t->sddmm)
-        return t->plan->kernel->sddmm(t->plan, &(sps_sddmm_args){
-            .alpha = 1, .U = t->in, .V = t->other, .val = t->out->data});
-    return t->plan->kernel->spmm(t->plan, &(sps_spmm_args){
-        .alpha = 1, .X = t->in, .Y = t->out});
-}
-
-double bench_floor(const bench_trial *t)
-{
-    const sps_csr *A = t->p.A;
-    const double item = (double)spsi_dtype_size(t->p.block);
-    const double blocks = item * t->p.k * (double)(A->nrow + A->ncol);
-
-    return (double)A->nnz * (item + 4) + 4.0 * (double)(A->nrow + 1) + blocks;
-}
-
 /* ------------------------------------------------------------- one kernel */
 
 /* Returns kernel number i of the place; MKL follows those of the host. */

@@ -67,8 +67,6 @@ enum { BENCH_ROWS = 64, BENCH_REPEATS = 20 };
 sps_status bench_trial_open(bench *b, const bench_run *what, int k,
                             bench_trial *t);
 void bench_trial_close(bench_trial *t);
-/* Runs t->plan once, or replays the captured runs once. */
-sps_status bench_trial_run(void *trial);
 /* Returns the next kernel of this operation that was requested, from number *i
  * on, or NULL if there is none. */
 const sps_kernel *bench_next_kernel(const bench_trial *t, int *i);
@@ -77,11 +75,10 @@ const sps_kernel *bench_next_kernel(const bench_trial *t, int *i);
 const sps_kernel *bench_mkl(void);
 /* Plans, checks and times row->kernel; *done is false if it does not fit. */
 sps_status bench_measure(bench_trial *t, bench_row *row, bool *done);
-/* Returns the least number of bytes to be moved: A as stored, each block
- * once. */
-double bench_floor(const bench_trial *t);
 
-/* bench_check.c: computes the reference and checks it on the host. */
+/* bench_check.c: runs t->plan once, or replays the captured runs once. */
+sps_status bench_trial_run(void *trial);
+/* Computes the reference and checks it on the host. */
 sps_status bench_reference(bench_trial *t);
 /* Compares the result of t->plan with the reference; roundoff: unit roundoff of
  * the operands that the kernel declares. */

@@ -137,7 +137,7 @@ bool gen_fill_rows(const gen *g, int64_t first, int64_t count,
 int64_t gen_nodes(const gen *g);
 double gen_coordinate(const gen *g, int64_t node, int axis);
 
-/* Returns a number uniform in [-1, 1), a function of the arguments
+/* gen_draw.c: returns a number uniform in [-1, 1), a function of the arguments
  * (Philox4x32-10). */
 double gen_uniform(uint64_t seed, uint64_t thing, uint32_t what);
 /* Writes four random words of 32 bits. */

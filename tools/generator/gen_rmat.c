@@ -120,7 +120,6 @@ bool gen_rmat_open(gen *g, char error[160])
     if (!good) {
         snprintf(error, 160, "out of memory: the graph needs %lld bytes",
                  (long long)(edges * 16 + n * 16));
-        gen_close(g);
         return false;
     }
     if (s->laplacian) {

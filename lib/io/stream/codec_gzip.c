@@ -11,6 +11,20 @@ typedef struct gzip {
     bool open;
 } gzip;
 
+void *spsi_zlib_new(void *ctx, unsigned items, unsigned size)
+{
+    void *p = NULL;
+
+    /* No overflow: size_t has 64 bits, each factor 32. */
+    if (spsi_new_raw(ctx, (size_t)items * size, &p) != SPS_OK) return NULL;
+    return p;
+}
+
+void spsi_zlib_free(void *ctx, void *p)
+{
+    spsi_free(ctx, p);
+}
+
 static bool begins(const unsigned char *p, size_t length)
 {
     return length >= 2 && p[0] == 0x1f && p[1] == 0x8b;

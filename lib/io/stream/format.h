@@ -76,7 +76,7 @@ sps_status spsi_entries_check(const spsi_file *f, const char *what,
                               const int64_t *start, int64_t n, int64_t count,
                               int base);
 
-/* read.c: opens the file `path`; *format is its kind, or NULL for Matrix Market
+/* open.c: opens the file `path`; *format is its kind, or NULL for Matrix Market
  * and for unknown kinds.  f->ctx is set, and f must be closed also after a
  * failure. */
 sps_status spsi_file_open(spsi_file *f, const char *path,
@@ -84,7 +84,7 @@ sps_status spsi_file_open(spsi_file *f, const char *path,
                           const spsi_format **format);
 void spsi_file_close(spsi_file *f);
 
-/* read.c: ESHAPE if f->whole is neither 0 nor n. */
+/* open.c: ESHAPE if f->whole is neither 0 nor n. */
 sps_status spsi_file_rows(const spsi_file *f, int64_t n);
 
 /* mtx_csr.c, mtx_block.c: read Matrix Market files. */

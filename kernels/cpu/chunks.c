@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* chunks.c - work on chunks of rows: their scratch memory, parallel calls, and
+ * the sums of their partial results in a fixed order. */
+#include "cpu/rows.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((uintptr_t)1 << 21)
+
+/* ------------------------------------------------------------------ memory */
+
+void spsi_cpu_huge_pages(void *p, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    uintptr_t first = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t last = ((uintptr_t)p + bytes) / HUGE_PAGE * HUGE_PAGE;
+
+    if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE);
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
+sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p)
+{
+    sps_status st;
+    cpu_state *s = ctx->backend_data;
+
+    if (doubles > s->doubles) {
+        void *p = NULL;
+
+        SPS_TRY(spsi_new_raw(ctx, (size_t)doubles * sizeof(double), &p));
+        spsi_free(ctx, s->scratch);
+        s->scratch = p;
+        s->doubles = doubles;
+    }
+    *p_p = s->scratch;
+    return SPS_OK;
+
+fail:
+    return st;
+}
+
+/* ------------------------------------------------------------------- calls */
+
+typedef struct chunks_job {
+    chunks c;
+    spsi_team_fn *fn;
+    void *data;
+} chunks_job;
+
+static void run_chunks(void *data, int64_t first, int64_t last)
+{
+    const chunks_job *j = data;
+
+    for (int64_t t = first; t < last; t++)
+        j->fn(j->data, t * j->c.rows, chunk_end(j->c, t));
+}
+
+void spsi_cpu_over_chunks(sps_context *ctx, chunks c, int64_t ns,
+                          spsi_team_fn *fn, void *data)
+{
+    chunks_job j = { c, fn, data };
+
+    spsi_team_run(ctx, c.count, ns, run_chunks, &j);
+}
+
+/* -------------------------------------------------------------------- sums */
+
+typedef struct sum_job {
+    int64_t count, items;
+    double *partial;
+} sum_job;
+
+/* Adds elements first .. last-1 of all partial results into the first. */
+static void sum_numbers(const sum_job *j, int64_t first, int64_t last)
+{
+    const int64_t items = j->items;
+    double *partial = j->partial;
+
+    for (int64_t step = 1; step < j->count; step *= 2)
+        for (int64_t c = 0; c + step < j->count; c += 2 * step)
+#pragma omp simd
+            for (int64_t t = first; t < last; t++)
+                partial[c * items + t] += partial[(c + step) * items + t];
+}
+
+/* A work item is 64 elements of each partial result. */
+static void sum_pieces(void *data, int64_t first, int64_t last)
+{
+    const sum_job *j = data;
+
+    for (int64_t i = 64 * first; i < 64 * last; i += 64)
+        sum_numbers(j, i, i + 64 < j->items ? i + 64 : j->items);
+}
+
+void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
+                         double *partial)
+{
+    spsi_team_run(ctx, (items + 63) / 64, work_ns(count, items, 0), sum_pieces,
+                  &(sum_job){ count, items, partial });
+}
