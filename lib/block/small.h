@@ -41,6 +41,16 @@ static inline double *spsi_small_at(const sps_small *C, int i, int j)
 {
     return &C->v[(size_t)j * (size_t)C->rows + (size_t)i];
 }
+static inline bool spsi_small_on_host(const sps_small *C)
+{
+    return C->place == SPS_HOST;
+}
+/* Returns the scratch memory, 2 max_rows doubles, of a matrix in host
+ * memory. */
+static inline double *spsi_small_scratch(const sps_small *C)
+{
+    return C->v + (size_t)C->max_rows * (size_t)C->max_cols;
+}
 void spsi_small_clear(sps_small *C);        /* host */
 bool spsi_small_finite(const sps_small *C); /* host */
 /* B = A, from and to either memory; complete on return unless both are on a

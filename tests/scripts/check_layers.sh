@@ -40,7 +40,7 @@ deny() {
 cuda='cuda.*|cublas.*|cusparse.*|cub/.*|thrust/.*|nvtx3/.*|nv/.*'
 layers=$(
     refuse "$cuda" lib
-    sources lib | grep -vE '^lib/block/(small|small_first|upper|inverse)\.c$' | includes |
+    sources lib | grep -vE '^lib/block/(small|small_factors|small_first|upper|inverse)\.c$' | includes |
         grep -E ' <(lapacke|cblas)\.h>' | sed 's/ / must not include /'
     # Methods use block.h and operator.h, never a backend directly.
     deny 'backend.h' solvers | grep -vE '^solvers/(auto|eigen)/'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* format.h - kinds of files.  A kind is one file with a table spsi_format, and
- * its line in lib/io/read.c; files that no table recognises are Matrix Market
+ * its line in lib/io/open.c; files that no table recognises are Matrix Market
  * files (mtx.h), or are refused with a hint (mtx_foreign.c).
  *
  * A file passes through text.h (unpacked bytes) and is recognised by its first
