@@ -8,7 +8,7 @@
  * run of the kernel.  The column `ratio` is the vendor's best time divided by
  * that of the kernel.  The vendor's best time is the minimum over its kernels
  * and over their times with column-major blocks, which this library does not
- * use (kernel.h, aside). */
+ * use. */
 #include "tools/bench/bench_trial.h"
 
 #include <math.h>
