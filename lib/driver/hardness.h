@@ -5,8 +5,8 @@
  *
  * The smooth vectors that can be known without coordinates are the constants of
  * the unknowns of a node.  They count as smooth in a row that maps them to at
- * most KNOWN of its diagonal, or whose sum is positive and whose positive
- * couplings add up to less than POSITIVE of the diagonal, as beside a boundary,
+ * most SPS_ROW_KNOWN of its diagonal, or whose sum is not negative and whose
+ * positive couplings add up to less than SPS_ROW_POSITIVE of the diagonal, as beside a boundary,
  * where smooth vectors vanish.  This holds for the rows of grids, meshes,
  * networks and elastic bodies.  It does not hold for half of the rows of
  * shells, whose rotations are not constant, nor for any row of a mass matrix:
@@ -32,9 +32,9 @@ typedef struct sps_hardness {
  * coordinates, or, if they are NULL, by the pattern. */
 int spsi_hardness_node(const sps_operator *A, const sps_block *coords);
 
-/* Returns the fraction of rows in which the constants count as smooth, for
- * nodes of b rows, by one read of A, whose arrays are in host memory. */
-double spsi_hardness_known(sps_context *ctx, const sps_csr *A, int b);
+/* Finds the fraction of rows in which the constants count as smooth, for nodes
+ * of b rows, by one read of A where it is stored. */
+sps_status spsi_hardness_known(const sps_operator *A, int b, double *known);
 
 /* Estimates the condition by 28 Lanczos steps on one random column.  A single
  * eigenvalue near zero, which conjugate gradients soon remove, is ignored: the

@@ -25,11 +25,8 @@ static sps_status check_symmetric(const sps_operator *A, const char *name)
                 "%s must be symmetric; if it is symmetric, declare it "
                 "SPS_SYMMETRIC",
                 name);
-    if (!symmetric) {
-        SPS_TRY(spsi_operator_fetch(A));
-        SPS_TRY(sps_csr_symmetric(A->ctx, A->A, 1e-10, &symmetric,
-                                  &difference));
-    }
+    if (!symmetric)
+        SPS_TRY(spsi_operator_symmetric(A, &symmetric, &difference));
     SPS_REQUIRE(A->ctx, symmetric, SPS_EUNFIT,
                 "%s is not symmetric: it differs from its transpose by up to "
                 "%.3g; eigenvalues of nonsymmetric matrices are not supported",

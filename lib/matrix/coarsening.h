@@ -13,7 +13,7 @@
 #define SPS_COARSENING_H
 
 #include "core/backend.h"
-#include "matrix/csr.h"
+#include "matrix/row_kinds.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -173,6 +173,14 @@ typedef struct sps_coarsening {
     /* As sps_csr_symmetric, for the matrix of the level. */
     sps_status (*symmetric)(sps_coarse *l, double tol, bool *symmetric,
                             double *difference);
+    /* As spsi_row_kinds_count and spsi_rows_known, for the matrix of the
+     * level, of which only integers come to host memory. */
+    sps_status (*kinds)(sps_coarse *l, bool projected, sps_row_kinds *k);
+    sps_status (*known)(sps_coarse *l, int b, int64_t *known);
+    /* Sets a block of one column to spsi_diagonal_inverse of the diagonal, in
+     * which an entry that is not stored is 0. */
+    sps_status (*diagonal)(sps_coarse *l, sps_block *inverse,
+                           sps_diagonal_kinds *k);
     /* Scales the matrix to unit diagonal.  *bad is the first nonempty row whose
      * diagonal entry, *value, is not positive and finite, or -1 if there is
      * none. */

@@ -209,7 +209,7 @@ static void invert(void *data, int64_t first, int64_t last)
 
         zeros += d == 0;
         below += d < 0;
-        j->d[i] = d == 0 || !isfinite(1 / d) ? 1 : 1 / fabs(d);
+        j->d[i] = spsi_diagonal_inverse(d);
     }
     spsi_team_add(&j->zeros, zeros);
     spsi_team_add(&j->below, below);

@@ -6,6 +6,7 @@
 #define SPS_OPERATOR_MATRIX_H
 
 #include "matrix/incomplete_rows.h"
+#include "matrix/row_kinds.h"
 #include "matrix/triangle.h"
 #include "operator/operator.h"
 
@@ -24,6 +25,15 @@ sps_status spsi_matrix_cancels(const sps_operator *A, double tol, bool *some);
  * count the diagonal entries that are zero and negative. */
 sps_status spsi_matrix_inverse_diagonal(const sps_operator *A, double *inverse,
                                         int64_t *zero, int64_t *negative);
+/* examine.c: the same in a block of one column, in doubles; of a matrix on a
+ * GPU the diagonal does not pass the host. */
+sps_status spsi_matrix_inverse_block(const sps_operator *A, sps_block *inverse,
+                                     sps_diagonal_kinds *k);
+/* examine.c: spsi_row_kinds_count and spsi_rows_known where the matrix is
+ * stored. */
+sps_status spsi_matrix_kinds(const sps_operator *A, bool projected,
+                             sps_row_kinds *k);
+sps_status spsi_matrix_known(const sps_operator *A, int b, int64_t *known);
 /* inverse[j] = 1 / ||a_j||, where a_j is column j of A, or 1 if the column is
  * zero; *zero counts these. */
 sps_status spsi_matrix_inverse_columns(const sps_operator *A, double *inverse,

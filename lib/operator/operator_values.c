@@ -259,26 +259,3 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
 fail:
     return st;
 }
-
-sps_status spsi_operator_symmetric(const sps_operator *op, bool *symmetric,
-                                   double *difference)
-{
-    sps_operator_cache *c = op->cache;
-    sps_status st = SPS_OK;
-
-    if (!c->transpose.known || c->transpose.version != op->version ||
-        (difference && c->transpose.difference < 0)) {
-        c->transpose.difference = -1;     /* not measured */
-        SPS_TRY(spsi_operator_fetch(op));
-        SPS_TRY(sps_csr_symmetric(op->ctx, op->A, 1e-10,
-                                  &c->transpose.symmetric,
-                                  difference ? &c->transpose.difference
-                                             : NULL));
-        c->transpose.known = true;
-        c->transpose.version = op->version;
-    }
-    *symmetric = c->transpose.symmetric;
-    if (difference) *difference = c->transpose.difference;
-fail:
-    return st;
-}

@@ -111,14 +111,16 @@ static bool possible(const sps_chain *l)
            !(A->props & SPS_INTERLEAVED) && !spsi_comm_many(l->ctx);
 }
 
-static bool knows_enough(const sps_chain *l, double *known)
+static sps_status knows_enough(const sps_chain *l, double *known, bool *enough)
 {
     const int b = l->opt.block_size > 0
                       ? l->opt.block_size
                       : spsi_hardness_node(l->A, l->opt.coords);
 
-    *known = spsi_hardness_known(l->ctx, l->A->A, b);
-    return *known >= (b > 1 ? KNOWN_BLOCKS : KNOWN);
+    const sps_status st = spsi_hardness_known(l->A, b, known);
+
+    *enough = *known >= (b > 1 ? KNOWN_BLOCKS : KNOWN);
+    return st;
 }
 
 /* Returns whether multigrid is predicted to be faster than the alternative for
@@ -151,11 +153,13 @@ fail:
 sps_status spsi_chain_multigrid(sps_chain *l, bool *yes)
 {
     double known, condition = WORST, gain;
-    sps_status st = SPS_OK;
+    bool enough = false;
+    sps_status st;
 
     *yes = false;
-    if (!possible(l) || !pays(l, condition, &gain) || !knows_enough(l, &known))
-        return SPS_OK;
+    if (!possible(l) || !pays(l, condition, &gain)) return SPS_OK;
+    st = knows_enough(l, &known, &enough);
+    if (st != SPS_OK || !enough) return st;
     st = measure(l, &condition);
     if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
         return SPS_OK;

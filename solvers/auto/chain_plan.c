@@ -59,7 +59,7 @@
 #include "core/backend.h"
 #include "driver/precond.h"
 #include "operator/direct.h"
-#include "core/team.h"
+#include "operator/operator_matrix.h"
 #include "matrix/triangle.h"
 
 /* Rows below which all steps together take less time than loading the factor
@@ -76,16 +76,14 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
  * LARGE_BLOCK elements, or MANY times that where rows have more than
  * FEW_ENTRIES entries, since the product gains less there.  The gain of a solve
  * depends on the additional iterations of block CG: 5 to 10 % on grids, whose
- * rows are nearly diagonally dominant (|a_ii| >= NEAR times the sum of the
- * other magnitudes, in a fraction MOST_ROWS of the rows), but 30 to 200 % on
+ * rows are nearly diagonally dominant (SPS_ROW_NEAR, in a fraction MOST_ROWS of
+ * the rows), but 30 to 200 % on
  * vector problems, shells and plates, whose rows are not.  A row longer than
  * LONGER times the mean is typical of graphs, where the product is bound by
  * gathers: there a solve is 0.65 times as fast as in double precision. */
 #define LARGE_BLOCK ((int64_t)1 << 22)
 #define FEW_ENTRIES 10
 #define MANY 8
-#define NEAR 0.8
-#define STRONG 1.5
 #define MOST_ROWS 0.9
 #define LONGER 4
 /* Smallest fraction of diagonally dominant rows with which jacobi is tried on a
@@ -113,69 +111,26 @@ enum { UNTIL = 100 };
 
 /* ---------------------------------------------------------- properties of A */
 
-/* Counts the rows of each kind, for sps_chain_traits. */
-typedef struct count_job {
-    const sps_csr *A;
-    bool projected;
-    int64_t dominated, near, strong, zero, negative, weak, odd, squares;
-} count_job;
-
-static void count_rows(void *data, int64_t first, int64_t last)
-{
-    count_job *j = data;
-    const sps_csr *A = j->A;
-    int64_t dominated = 0, near = 0, strong = 0, zero = 0, negative = 0;
-    int64_t weak = 0, odd = 0, squares = 0;
-
-    for (int64_t i = first; i < last; i++) {
-        const int64_t length = A->rowptr[i + 1] - A->rowptr[i];
-        double d = 0, others = 0, largest = 0;
-        bool alone = j->projected;
-
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const double a = spsi_csr_value(A, p);
-
-            if (A->col[p] == i) d += a;
-            else others += fabs(a);
-            largest = fmax(largest, fabs(a));
-            odd += !isfinite(a);
-            alone = alone && A->col[p] == i;
-        }
-        squares += length * length;
-        zero += d == 0 && !alone;
-        negative += d < 0;
-        weak += fabs(d) < 1e-3 * largest;
-        dominated += d != 0 && fabs(d) >= (1 - 1e-12) * others;
-        near += d != 0 && fabs(d) >= NEAR * others;
-        strong += d != 0 && fabs(d) >= STRONG * others;
-    }
-    spsi_team_add(&j->dominated, dominated);
-    spsi_team_add(&j->near, near);
-    spsi_team_add(&j->strong, strong);
-    spsi_team_add(&j->zero, zero);
-    spsi_team_add(&j->negative, negative);
-    spsi_team_add(&j->weak, weak);
-    spsi_team_add(&j->odd, odd);
-    spsi_team_add(&j->squares, squares);
-}
-
 /* projected: empty rows are null vectors that are projected away (nullspace.c),
  * so they do not make A indefinite. */
-static void examine_rows(sps_context *ctx, const sps_csr *A, bool projected,
-                         sps_chain_traits *o)
+static sps_status examine_rows(const sps_operator *A, bool projected,
+                               sps_chain_traits *o)
 {
-    count_job j = { .A = A, .projected = projected };
+    const double n = (double)A->n, nnz = (double)A->A->nnz;
+    sps_row_kinds k;
+    sps_status st;
 
-    spsi_team_run(ctx, A->nrow, 2 * A->nnz, count_rows, &j);
-    o->zero = j.zero;
-    o->negative = j.negative;
-    o->weak = j.weak;
-    o->odd = j.odd;
-    o->spread = A->nnz ? (double)j.squares * (double)A->nrow /
-                             ((double)A->nnz * (double)A->nnz) : 1;
-    o->dominated = A->nrow ? (double)j.dominated / (double)A->nrow : 1;
-    o->near = A->nrow ? (double)j.near / (double)A->nrow : 1;
-    o->strong = A->nrow ? (double)j.strong / (double)A->nrow : 1;
+    SPS_TRY(spsi_matrix_kinds(A, projected, &k));
+    o->zero = k.zero;
+    o->negative = k.negative;
+    o->weak = k.weak;
+    o->odd = k.odd;
+    o->spread = nnz > 0 ? (double)k.squares * n / (nnz * nnz) : 1;
+    o->dominated = n > 0 ? (double)k.dominated / n : 1;
+    o->near = n > 0 ? (double)k.near / n : 1;
+    o->strong = n > 0 ? (double)k.strong / n : 1;
+fail:
+    return st;
 }
 
 /* Sets *seconds to those of QUICK iterations with ilu0 of the first `rows` rows
@@ -211,6 +166,7 @@ static sps_status find_depth(const sps_chain *l, sps_chain_traits *o)
     if (l->ctx->opt.place != SPS_CUDA || o->symmetric ||
         A->nnz > SHORT * A->nrow)
         return SPS_OK;
+    SPS_TRY(spsi_operator_fetch(l->A));
     SPS_TRY(weigh_levels(l, A->nrow < HEAD ? A->nrow : HEAD, &o->deep));
     if (o->deep > 0 && A->nrow > HEAD)
         SPS_TRY(weigh_levels(l, A->nrow, &o->deep));
@@ -224,11 +180,11 @@ sps_status spsi_chain_examine(sps_chain *l, sps_chain_traits *o)
 
     *o = (sps_chain_traits){
         .symmetric = l->A->props & (SPS_SYMMETRIC | SPS_SPD) };
-    SPS_TRY(spsi_operator_fetch(l->A));
     if (!o->symmetric)
         SPS_TRY(spsi_operator_symmetric(l->A, &o->symmetric, NULL));
-    examine_rows(l->ctx, l->A->A, !l->opt.nullspace_basis &&
-                 (!l->opt.nullspace || strcmp(l->opt.nullspace, "none")), o);
+    SPS_TRY(examine_rows(l->A, !l->opt.nullspace_basis &&
+                         (!l->opt.nullspace ||
+                          strcmp(l->opt.nullspace, "none")), o));
     SPS_TRY(find_depth(l, o));
     l->version = l->A->version;
     l->finite = o->odd == 0;

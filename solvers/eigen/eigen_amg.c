@@ -29,16 +29,15 @@
 static sps_status serves(const sps_eigen_precond *t, const sps_operator *op,
                          bool *yes)
 {
-    int b;
-    double condition;
+    const int b = spsi_hardness_node(op, t->opt->coords);
+    double condition, known;
     sps_status st;
 
-    SPS_TRY(spsi_operator_fetch(op));
-    b = spsi_hardness_node(op, t->opt->coords);
     *yes = op->n >= FEW_ROWS && t->opt->degree == 0 && b <= 6 &&
-           !(op->A->props & SPS_INTERLEAVED) && !spsi_comm_many(op->ctx) &&
-           spsi_hardness_known(op->ctx, op->A, b) >=
-               (b > 1 ? KNOWN_BLOCKS : KNOWN);
+           !(op->A->props & SPS_INTERLEAVED) && !spsi_comm_many(op->ctx);
+    if (!*yes) return SPS_OK;
+    SPS_TRY(spsi_hardness_known(op, b, &known));
+    *yes = known >= (b > 1 ? KNOWN_BLOCKS : KNOWN);
     if (!*yes) return SPS_OK;
     st = spsi_hardness_condition(op, t->space->deflation->null, &condition);
     *yes = st == SPS_OK && condition >= EASY;

@@ -53,7 +53,6 @@ struct chebyshev {
     double root[MOST];          /* roots in Leja order */
     sps_block *inverse;         /* n x 1: D^-1 */
     sps_block *first;           /* n x 1: D^-1 / x_1 */
-    double *host;               /* n elements: D^-1 */
     sps_block *other;           /* n x width: every other iterate */
     sps_block *P, *R, *Q;       /* n x SPS_LANCZOS_WIDTH at most: scratch of the
                                    Lanczos process */
@@ -66,15 +65,9 @@ struct chebyshev {
 
 static sps_status set_diagonal(struct chebyshev *m)
 {
-    sps_precond *M = &m->super;
-    sps_status st = SPS_OK;
-    int64_t zero, negative;
+    sps_diagonal_kinds k;
 
-    SPS_TRY(spsi_matrix_inverse_diagonal(M->A, m->host, &zero, &negative));
-    SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
-                          SPS_COL_MAJOR, SPS_HOST));
-fail:
-    return st;
+    return spsi_matrix_inverse_block(m->super.A, m->inverse, &k);
 }
 
 /* Returns the product of the distances of x from the roots already chosen. */
@@ -273,7 +266,6 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->first));
-    SPS_TRY(SPS_OWN(&M->own, M->n, &m->host));
     SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &m->other));
     SPS_TRY(spsi_own_block(&M->own, M->n, width, &m->P));
     SPS_TRY(spsi_own_block(&M->own, M->n, width, &m->R));

@@ -15,36 +15,45 @@
 struct jacobi {
     sps_precond super;
     sps_block *inverse;    /* n x 1: D^-1 */
-    double *host;          /* n elements: D^-1 */
+    double *host;          /* n elements: D^-1 of the columns, else NULL */
 };
+
+/* D of the columns, by way of the host. */
+static sps_status fill_columns(struct jacobi *m, sps_diagonal_kinds *k)
+{
+    sps_precond *M = &m->super;
+    sps_status st;
+
+    SPS_TRY(spsi_matrix_inverse_columns(M->A, m->host, &k->zero));
+    for (int64_t i = 1; i < M->n && !k->other; i++)
+        k->other = m->host[i] != m->host[0];
+    SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
+                          SPS_COL_MAJOR, SPS_HOST));
+fail:
+    return st;
+}
 
 static sps_status fill(struct jacobi *m, bool note)
 {
     sps_precond *M = &m->super;
-    sps_status st = SPS_OK;
-    int64_t zero = 0, negative = 0;
+    sps_diagonal_kinds k = { 0 };
+    sps_status st;
 
-    SPS_TRY(M->columns
-                ? spsi_matrix_inverse_columns(M->A, m->host, &zero)
-                : spsi_matrix_inverse_diagonal(M->A, m->host, &zero,
-                                               &negative));
-    if (note && zero && M->columns)
+    SPS_TRY(M->columns ? fill_columns(m, &k)
+                       : spsi_matrix_inverse_block(M->A, m->inverse, &k));
+    if (note && k.zero && M->columns)
         spsi_note(M->ctx, "jacobi: %lld columns of A are zero; 1 is used "
                           "instead of their norm",
-                  (long long)zero);
-    else if (note && zero)
+                  (long long)k.zero);
+    else if (note && k.zero)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero; 1 is used "
-                  "instead", (long long)zero);
-    if (note && negative)
+                  "instead", (long long)k.zero);
+    if (note && k.negative)
         spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
-                  "matrix is not positive definite", (long long)negative);
+                  "matrix is not positive definite", (long long)k.negative);
     /* Over several processes the diagonals of the other processes may
      * differ. */
-    M->identity = !spsi_comm_many(M->ctx);
-    for (int64_t i = 1; i < M->n && M->identity; i++)
-        M->identity = m->host[i] == m->host[0];
-    SPS_TRY(sps_block_set(m->inverse, 0, 1, m->host, M->n > 0 ? M->n : 1,
-                          SPS_COL_MAJOR, SPS_HOST));
+    M->identity = !spsi_comm_many(M->ctx) && !k.other;
 fail:
     return st;
 }
@@ -57,7 +66,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     (void)opt;
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
     M->diagonal = m->inverse;
-    SPS_TRY(SPS_OWN(&M->own, M->n, &m->host));
+    if (M->columns) SPS_TRY(SPS_OWN(&M->own, M->n, &m->host));
     SPS_TRY(fill(m, true));
 fail:
     return st;

@@ -136,8 +136,8 @@ def kinds_and_orders(x, host):
 
 @check
 def bytes_that_pass_the_host(x, host):
-    """No bytes of blocks and of the matrix are copied to the host, except
-    that symmetry is checked there if it is not declared."""
+    """No bytes of blocks and of the matrix are copied to the host, with a
+    named method and with solver auto."""
     B, late = x.array(draw(x.n)), x.array(draw(x.n), "F")
     matrix, block = 12 * 7 * x.n, 8 * K * x.n
     with Solver(x.A, K, solver="block_cg", precond="amg",
@@ -153,8 +153,10 @@ def bytes_that_pass_the_host(x, host):
         told += "; a solve %d up, %d down" % (after[0] - up, after[1] - down)
         assert last[0] + last[1] - up - down < 0.25 * block, told
     with Solver(x.A, K) as s:
-        s.solve(B)
-        return told + "; solver auto %d up, %d down in all" % moved(s)
+        assert s.solve(B).all_converged
+        told += "; solver auto %d up, %d down in all" % moved(s)
+        assert sum(moved(s)) < 0.15 * matrix, told
+    return told
 
 
 def moved(s):

@@ -142,6 +142,10 @@ sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u);
 /* The functions in the table of stages, in the order of their files. */
 sps_status spsi_coarse_symmetric(sps_coarse *l, double tol, bool *symmetric,
                                  double *difference);
+sps_status spsi_coarse_kinds(sps_coarse *l, bool projected, sps_row_kinds *k);
+sps_status spsi_coarse_known(sps_coarse *l, int b, int64_t *known);
+sps_status spsi_coarse_diagonal(sps_coarse *l, sps_block *inverse,
+                                sps_diagonal_kinds *k);
 sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
                              double *value);
 sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d);

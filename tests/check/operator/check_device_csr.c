@@ -12,14 +12,6 @@
 #include "tests/support/absent.h"
 #include "tests/support/apply.h"
 
-static int64_t bytes_moved(void)
-{
-    sps_context_info info = { .struct_size = sizeof info };
-
-    OK(ctx, sps_context_information(ctx, &info));
-    return info.bytes_to_device + info.bytes_to_host;
-}
-
 /* ----------------------------------------------------- features, by entries */
 
 /* The entries of a window one by one, in any order, as a GPU takes them. */

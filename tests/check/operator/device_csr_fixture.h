@@ -16,6 +16,15 @@ static inline void close_context(void) { fixture_close(&ctx); }
 
 static inline bool on_gpu(void) { return ctx->backend->place == SPS_CUDA; }
 
+/* Bytes copied between host memory and the GPU so far. */
+static inline int64_t bytes_moved(void)
+{
+    sps_context_info info = { .struct_size = sizeof info };
+
+    OK(ctx, sps_context_information(ctx, &info));
+    return info.bytes_to_device + info.bytes_to_host;
+}
+
 static inline sps_csr *lay_down(const sps_csr *A)
 {
     sps_csr *D = NULL;
