@@ -856,7 +856,7 @@ typedef int (*sps_apply_fn)(double alpha, const double *X, int64_t ldx,
  *  keep its pattern.  Unsorted rows are sorted into a copy, with a note.  A csr
  *  in device memory (place SPS_CUDA) is checked, planned and used there; it is
  *  copied to host memory once something reads its entries on the host (rows
- *  that are not sorted, most preconditioners, solver auto).  opt->kernel
+ *  that are not sorted, most preconditioners, factors, eigenvalues).  opt->kernel
  *  selects the kernel; opt may be NULL.  For own rows (sps_csr_wrap_rows) all
  *  processes create the operator together: its blocks have own rows, each
  *  product exchanges the rows that others need, and option wisdom is ignored.

@@ -4,6 +4,7 @@ SciPy's solvers, and callbacks that fail."""
 import re
 import sys
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -41,6 +42,18 @@ def test_operators_give_the_answer_of_the_matrix(poisson, rng, kind, k):
               rtol=1e-10)
     assert r.all_converged and r.in_doubles
     np.testing.assert_allclose(poisson @ r.X, B, atol=1e-8)
+
+
+@pytest.mark.parametrize("solver, k", [("cg", 1), ("block_cg", 4)])
+def test_a_nonsymmetric_M_is_told(poisson, rng, solver, k):
+    B = rng.standard_normal((400, k))
+    upper = sp.diags([1.0, 0.3], [0, 1], shape=(400, 400)).tocsr()
+    with pytest.warns(libspsolve.Note, match="not symmetric"):
+        r = solve(poisson, B, M=upper, solver=solver, max_iterations=50)
+    assert any("gmres takes any" in note for note in r.notes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert solve(poisson, B, M=lambda R: R / 4, solver=solver).all_converged
 
 
 @pytest.mark.parametrize("order", "CF")

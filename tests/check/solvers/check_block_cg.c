@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/problems/problem.h"
+#include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 
 static void open_shifted_by(problem *p, sps_context *ctx, int64_t n, int k,
@@ -437,7 +438,61 @@ START_TEST(iterations_taken_ahead_are_counted)
 }
 END_TEST
 
+/* y_i = x_i + c x_(i+1), c != 0: not symmetric. */
+static int shear(double alpha, const double *X, int64_t ldx, double beta,
+                 double *Y, int64_t ldy, int64_t n, int k, void *stream,
+                 void *data)
+{
+    const double c = *(const double *)data;
+
+    (void)alpha;
+    (void)beta;
+    (void)stream;
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < k; j++)
+            Y[i * ldy + j] = X[i * ldx + j] +
+                             (i + 1 < n ? c * X[(i + 1) * ldx + j] : 0);
+    return 0;
+}
+
+/* In one column, in several, and where all columns are the same one. */
+START_TEST(a_preconditioner_that_is_not_symmetric_is_told)
+{
+    static const struct { const char *solver; int k; bool same; } way[] = {
+        { "cg", 1, false }, { "cg", 3, false }, { "block_cg", 4, false },
+        { "block_cg", 4, true }, { "minres", 2, false },
+        { "gmres", 2, false },
+    };
+
+    if (fixture_place() != SPS_HOST) runner_leave_out("a callback on the host");
+    for (size_t t = 0; t < sizeof way / sizeof *way; t++)
+        for (int skew = 0; skew < 2; skew++) {
+            sps_context *ctx = runner_context();
+            double c = skew ? 0.3 : 0;
+            bool told;
+            problem p;
+
+            problem_open_grid(&p, ctx, 900, way[t].k, 0.01);
+            for (int i = 0; way[t].same && i < 900 * p.k; i++)
+                p.b[i] = p.b[i / p.k * p.k];
+            p.opt.solver = way[t].solver;
+            p.opt.max_iterations = 2000;
+            OK(ctx, sps_precond_user(ctx, 900, shear, &c, &p.M));
+            OK(ctx, problem_solve(&p));
+            ck_assert(problem_honest(&p));
+            ck_assert(skew || p.result.stop == SPS_STOP_CONVERGED);
+            told = fixture_noted(ctx, "preconditioner is not symmetric");
+            ck_assert_msg(told == (skew && strcmp(way[t].solver, "gmres")),
+                          "%s, %d columns, skew %d", way[t].solver, p.k, skew);
+            sps_precond_destroy(&p.M);
+            problem_close(&p);
+            sps_context_destroy(&ctx);
+        }
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(a_preconditioner_that_is_not_symmetric_is_told),
     RUNNER_TEST(a_block_needs_fewer_iterations_than_its_columns),
     RUNNER_TEST(degrees_of_chebyshev_stand_for_iterations),
     RUNNER_TEST(a_degree_that_is_not_given_follows_from_the_condition),
