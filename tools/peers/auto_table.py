@@ -30,7 +30,7 @@ TOLERANCE = 1e-8
 SMALL = 2000
 
 
-def ladder(notes):
+def chain(notes):
     """The steps as 'solver/precond iterations residual; ...'."""
     text = []
     for note in notes:
@@ -57,7 +57,7 @@ def run(name, path, opt):
     return {"name": name, "device": opt["device"], "dense": opt["dense"],
             "exit": code, "status": text("status"),
             "solver": text("solver"), "precond": text("precond"),
-            "steps": ladder(r.get("notes", [])) or "-",
+            "steps": chain(r.get("notes", [])) or "-",
             "iterations": text("iterations"),
             "residual": text("max_relative_residual", "%.2e"),
             "backward": text("max_backward_error", "%.2e"),

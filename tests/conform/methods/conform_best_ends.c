@@ -2,7 +2,7 @@
 /* conform_best_ends.c - the best iterate after other ends than an iteration
  * limit: interrupts, time limits, callbacks that fail, solutions that overflow
  * doubles; and what keeping it costs. */
-#include "tests/support/best_ladder.h"
+#include "tests/support/best_systems.h"
 
 #include "core/backend.h"
 #include "tests/support/callback.h"
@@ -20,7 +20,7 @@ static int climb_to_last(problem *p, record r[LAST + 1], const char *what)
     record_open(&r[0]);
     for (int m = 1; m <= LAST; m++) {
         r[m] = r[m - 1];
-        climb(&r[m], p, m, what);
+        grow_limit(&r[m], p, m, what);
         if (p->result.stop != SPS_STOP_MAX_ITERATIONS) return m - 1;
     }
     return LAST;

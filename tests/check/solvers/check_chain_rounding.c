@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_ladder_rounding.c - solver auto where the rounding of the exact
+/* check_chain_rounding.c - solver auto where the rounding of the exact
  * solution has a residual above the tolerance: some unknowns are large, since a
  * row has large entries, as the equation of the temperature in a Jacobian of
  * chemical kinetics.  Factors stagnate there; vectors with smaller residuals
@@ -12,7 +12,7 @@
 #include "tests/problems/problem.h"
 #include "tests/support/absent.h"
 #include "tests/support/draw.h"
-#include "tests/support/ladder_fixture.h"
+#include "tests/support/chain_fixture.h"
 
 enum { ROWS = 144, COLUMNS = 4 };
 
@@ -167,4 +167,4 @@ static const runner_test tests[] = {
     RUNNER_TEST(residuals_of_refinement_are_those_of_x),
     RUNNER_TEST(isooctane_is_solved),
 };
-RUNNER_MAIN_WITHIN("check_ladder_rounding", tests, set_up, tear_down)
+RUNNER_MAIN_WITHIN("check_chain_rounding", tests, set_up, tear_down)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_ladder_limits.c - solver auto: limits of iterations and of time hold
+/* check_chain_limits.c - solver auto: limits of iterations and of time hold
  * for all steps together, and the monitor sees one solve. */
 #include <time.h>
 
 #include "tests/support/absent.h"
-#include "tests/support/ladder_fixture.h"
+#include "tests/support/chain_fixture.h"
 
 START_TEST(iterations_are_those_of_all_steps_together)
 {
@@ -166,4 +166,4 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_late_analysis_is_not_begun_where_time_is_short),
     RUNNER_TEST(the_monitor_sees_one_solve_and_ends_it),
 };
-RUNNER_MAIN_WITHIN("check_ladder_limits", tests, set_up, tear_down)
+RUNNER_MAIN_WITHIN("check_chain_limits", tests, set_up, tear_down)

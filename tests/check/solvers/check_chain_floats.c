@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_ladder_floats.c - solver auto with option precision: when it chooses
+/* check_chain_floats.c - solver auto with option precision: when it chooses
  * single precision. */
 #include "solvers/auto/chain.h"
-#include "tests/support/ladder_fixture.h"
+#include "tests/support/chain_fixture.h"
 #include "operator/operator.h"
 
 /* Small blocks are not faster in single precision, and a note says so; a method
@@ -120,4 +120,4 @@ static const runner_test tests[] = {
     RUNNER_TEST(floats_are_weighed_by_size_dominance_and_lengths_of_rows),
     RUNNER_TEST(floats_are_not_taken_far_from_dominated_rows),
 };
-RUNNER_MAIN_WITHIN("check_ladder_floats", tests, set_up, tear_down)
+RUNNER_MAIN_WITHIN("check_chain_floats", tests, set_up, tear_down)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* best_ladder.h - systems of 60 rows whose residual norms rise and fall, solved
+/* best_systems.h - systems of 60 rows whose residual norms rise and fall, solved
  * with iteration limits 1, 2, 3, ..., and for each limit the smallest residual
  * seen so far in each column. */
-#ifndef SPS_TEST_BEST_LADDER_H
-#define SPS_TEST_BEST_LADDER_H
+#ifndef SPS_TEST_BEST_SYSTEMS_H
+#define SPS_TEST_BEST_SYSTEMS_H
 
 #include "tests/support/methods.h"
 
@@ -174,7 +174,7 @@ static inline bool fits(const test_system *s, const char *name)
          i_++)                                                                 \
         if (fits(s, name))
 
-/* ----------------------------------------------------------------- ladders */
+/* ---------------------------------------------------------- growing limits */
 
 /* The smallest residual of each column so far, and how far rounding may change
  * the residual of such an iterate: eps ||A|| ||x||, with the eps of floats
@@ -221,7 +221,7 @@ static inline void solve_up_to(problem *p, int m)
     solve_ok(p);
 }
 
-static inline void climb(record *r, problem *p, int m, const char *what)
+static inline void grow_limit(record *r, problem *p, int m, const char *what)
 {
     solve_up_to(p, m);
     must_be_as_good(r, p, m, what);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ladder_fixture.h - for suites about solver auto: a context for each test, and
+/* chain_fixture.h - for suites about solver auto: a context for each test, and
  * matrices for which its first choice of method fails. */
-#ifndef SPS_TEST_LADDER_FIXTURE_H
-#define SPS_TEST_LADDER_FIXTURE_H
+#ifndef SPS_TEST_CHAIN_FIXTURE_H
+#define SPS_TEST_CHAIN_FIXTURE_H
 
 #include <check.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_ladder_values.c - one solver auto over changing values: it starts with
+/* check_chain_values.c - one solver auto over changing values: it starts with
  * the method that last succeeded, adapts to values that need another one, and
  * does not repeat a method that failed. */
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "core/context.h"
 #include "tests/support/absent.h"
 #include "tests/support/fail_alloc.h"
-#include "tests/support/ladder_fixture.h"
+#include "tests/support/chain_fixture.h"
 
 static bool on_host(void) { return runner_place() == SPS_HOST; }
 
@@ -453,4 +453,4 @@ static const runner_test tests[] = {
     RUNNER_TEST(dense_factors_follow_values_that_are_not_definite),
     RUNNER_TEST(a_fallback_takes_memory_when_it_is_needed),
 };
-RUNNER_MAIN_WITHIN("check_ladder_values", tests, set_up, tear_down)
+RUNNER_MAIN_WITHIN("check_chain_values", tests, set_up, tear_down)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_ladder.c - solver auto: what it chooses, and how it continues where a
- * choice fails.  Limits: check_ladder_limits.c; single precision:
- * check_ladder_floats.c; one solver over changing values:
- * check_ladder_values.c. */
+/* check_chain.c - solver auto: what it chooses, and how it continues where a
+ * choice fails.  Limits: check_chain_limits.c; single precision:
+ * check_chain_floats.c; one solver over changing values:
+ * check_chain_values.c. */
 #include <math.h>
 
 #include "cuda/base/machine.h"
 #include "solvers/auto/chain.h"
-#include "tests/support/ladder_fixture.h"
+#include "tests/support/chain_fixture.h"
 #include "operator/operator.h"
 
 START_TEST(a_nonsymmetric_matrix_gets_a_method_that_fits)
@@ -463,4 +463,4 @@ static const runner_test tests[] = {
     RUNNER_TEST(substitution_row_by_row_is_avoided_on_a_gpu),
     RUNNER_TEST(factors_that_take_longer_than_allowed_are_refused),
 };
-RUNNER_MAIN_WITHIN("check_ladder", tests, set_up, tear_down)
+RUNNER_MAIN_WITHIN("check_chain", tests, set_up, tear_down)
