@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <lapacke.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,29 @@ static inline double *eigenvalues(const whole *w)
                      0);
     free(a);
     return e;
+}
+
+/* Rows are ascending and finite, and as many and as long as is counted. */
+static inline void check_rows(const whole *w, const char *line)
+{
+    int64_t diagonal = 0, widest = 0;
+
+    ck_assert_msg(w->rowptr[w->g.rows] == w->g.nnz, "%s", line);
+    for (int64_t i = 0; i < w->g.rows; i++) {
+        int64_t length = w->rowptr[i + 1] - w->rowptr[i];
+
+        widest = length > widest ? length : widest;
+        diagonal += find(w, i, i) != NULL;
+        for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++) {
+            ck_assert_int_ge(w->col[p], 0);
+            ck_assert_int_lt(w->col[p], w->g.columns);
+            ck_assert(isfinite(w->val[p]));
+            if (p > w->rowptr[i])
+                ck_assert_int_lt(w->col[p - 1], w->col[p]);
+        }
+    }
+    ck_assert_msg(diagonal == w->g.diagonal, "%s", line);
+    ck_assert_msg(widest <= w->g.widest, "%s", line);
 }
 
 #endif
