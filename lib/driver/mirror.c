@@ -82,7 +82,8 @@ static sps_status compare(sps_linear *s, struct sps_mirror *m,
         spsi_note(s->ctx, "the given preconditioner is not symmetric: u'M v "
                   "and v'M u differ, or M changes from call to call; %s needs "
                   "a symmetric positive definite one, and may converge slowly "
-                  "or not at all; gmres takes any", s->method.type->name);
+                  "or not at all; methods for nonsymmetric matrices take any",
+                  s->method.type->name);
 fail:
     return st;
 }

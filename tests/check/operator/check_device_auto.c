@@ -116,7 +116,7 @@ static int64_t bytes_of_auto(sps_csr *A, unsigned props)
  * row, passes the host: with 8 times the rows less than 4 bytes a row more. */
 START_TEST(auto_solves_a_symmetric_matrix_without_the_host)
 {
-    static const char *const family[] = { "grid7", "grid27_dof3" };
+    static const char *const family[] = { "grid7", "grid27" };
 
     if (!on_gpu()) runner_leave_out("a csr on a GPU");
     for (int f = 0; f < 2; f++)
