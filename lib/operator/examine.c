@@ -103,17 +103,30 @@ fail:
     return st;
 }
 
-/* By way of the host. */
+static sps_status invert_into(const sps_operator *A, double *d,
+                              sps_diagonal_kinds *k)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_matrix_inverse_diagonal(A, d, &k->zero, &k->negative));
+    k->other = 0;
+    for (int64_t i = 1; i < A->n && !k->other; i++) k->other = d[i] != d[0];
+fail:
+    return st;
+}
+
+/* By way of the host.  Nothing is allocated for a block that is there: new
+ * values of a matrix need no memory. */
 static sps_status invert_by_host(const sps_operator *A, sps_block *inverse,
                                  sps_diagonal_kinds *k)
 {
     double *d = NULL;
     sps_status st;
 
+    if (A->ctx->backend->place == SPS_HOST && inverse->ld == 1)
+        return invert_into(A, inverse->data, k);
     SPS_TRY(SPS_NEW(A->ctx, A->n + 1, &d));
-    SPS_TRY(spsi_matrix_inverse_diagonal(A, d, &k->zero, &k->negative));
-    k->other = 0;
-    for (int64_t i = 1; i < A->n && !k->other; i++) k->other = d[i] != d[0];
+    SPS_TRY(invert_into(A, d, k));
     SPS_TRY(sps_block_set(inverse, 0, 1, d, A->n > 0 ? A->n : 1, SPS_COL_MAJOR,
                           SPS_HOST));
 fail:
