@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Rules that are checked in the sources, besides the order of the rooms
 # (check_rooms.sh): where CUDA and LAPACK are used, what the tests of the
-# interface include, names of devices, SPDX lines, no printing or ending of the process in the
-# library, no number conversion that depends on the locale.
+# interface include, names of devices, SPDX lines, no printing or ending of the
+# process in the library, no number conversion that depends on the locale.
 cd "${srcdir:-.}" || exit 99
+[ -f lib/spsolve.h ] || { echo "no sources in $(pwd): set srcdir"; exit 99; }
 failures=0
 fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 
