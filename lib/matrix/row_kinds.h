@@ -73,7 +73,9 @@ SPS_BOTH void spsi_row_count(const sps_row_sums *s, int64_t length,
     k->squares += length * length;
 }
 
-/* Sums of a row over the columns of each unknown of a node. */
+/* sum[c]: sum of the entries of a row in the columns of unknown c of all nodes,
+ * which is the product of the row with the constant of that unknown; d: the
+ * diagonal entry; positive: sum of the positive ones outside the diagonal. */
 typedef struct sps_row_constants {
     double sum[SPS_ROW_NODE], d, positive;
 } sps_row_constants;

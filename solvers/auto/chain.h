@@ -143,9 +143,9 @@ static inline double spsi_chain_spent(const sps_chain *l)
     return spsi_agreed_now(l->ctx) - l->solve.started;
 }
 
-/* Creates conjugate gradients, for several right-hand sides in block form with
- * the usual one as fallback.  For a callback solver auto uses only this
- * method. */
+/* Creates a solver by conjugate gradients: in block form for several right-hand
+ * sides, with the method for separate columns as its fallback.  Solver auto
+ * takes no other method where A is a function of the caller. */
 sps_status spsi_chain_conjugate(const sps_linear_args *a, sps_linear **s_p);
 
 /* chain_pace.c: records the progress of the current step, and returns whether

@@ -16,10 +16,11 @@ static double extrapolate(const sps_chain *l, double from, double to, int count)
                     : INFINITY;
 }
 
-/* Predicts the iterations of the whole step from its convergence so far: since
- * its start, or, if that is sooner, since the largest residual, if that was in
- * the first half.  Where entries differ by many orders of magnitude, residuals
- * grow at the first iterations and may fall fast after them. */
+/* Predicts the iterations of the whole step from its convergence since its
+ * start.  If the largest residual was in the first half of the iterations, the
+ * convergence since then counts as well, and the smaller prediction is taken:
+ * where entries differ by many orders of magnitude, residuals grow in the first
+ * iterations and may fall fast after them. */
 static double predicted(const sps_chain *l, int iteration)
 {
     const sps_chain_pace *p = &l->pace;

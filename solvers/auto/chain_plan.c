@@ -77,10 +77,10 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
  * FEW_ENTRIES entries, since the product gains less there.  The gain of a solve
  * depends on the additional iterations of block CG: 5 to 10 % on grids, whose
  * rows are nearly diagonally dominant (SPS_ROW_NEAR, in a fraction MOST_ROWS of
- * the rows), but 30 to 200 % on
- * vector problems, shells and plates, whose rows are not.  A row longer than
- * LONGER times the mean is typical of graphs, where the product is bound by
- * gathers: there a solve is 0.65 times as fast as in double precision. */
+ * the rows), but 30 to 200 % on vector problems, shells and plates, whose rows
+ * are not.  A row longer than LONGER times the mean is typical of graphs, where
+ * the product is bound by gathers: there a solve is 0.65 times as fast as in
+ * double precision. */
 #define LARGE_BLOCK ((int64_t)1 << 22)
 #define FEW_ENTRIES 10
 #define MANY 8

@@ -6,10 +6,10 @@
  * x 16) (X')(16 x 8): its columns of C stay in registers throughout (8 S
  * doubles per lane), and the rows of X are read from shared memory.
  *
- * The j-th row of X' in a product is row place(j) of 8 rows of the row tile.
- * So the 8 lanes that a 16-byte access serves at once read from two rows of X
- * that are 2 rows, or 64 bytes modulo 128, from each other, without bank
- * conflicts.
+ * Column j of the factor (X')(16 x 8) is row place(j) of 8 rows of the row
+ * tile.  Shared memory serves 8 lanes at a time with 16 bytes each; with this
+ * order they read from two rows of X that are 2 rows apart, which is 64 bytes
+ * modulo 128, so that there are no bank conflicts.
  *
  * All rows of X and W of a row tile have arrived before any of its rows of Y is
  * written, so Y may be X or W. */
@@ -87,8 +87,9 @@ __device__ __forceinline__ void store_whole(double *p, double2 v)
 }
 
 /* The 16 columns of Y of a warp, from `first` on, for row tiles of 8 NB rows
- * with stride LD; d[b] has rows 8 b + place(2t + h), h = 0, 1, and columns 2g,
- * 2g + 1.  E is the number of tiles of 8 columns of X. */
+ * with stride LD; in lane 4 g + t, t < 4, d[b] has rows 8 b + place(2t + h),
+ * h = 0, 1, and columns 2g, 2g + 1.  E is the number of tiles of 8 columns of
+ * X. */
 template <int E, int NB, int LD> struct sixteen {
     static constexpr int S = (E + 1) / 2;
 

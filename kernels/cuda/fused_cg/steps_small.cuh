@@ -286,8 +286,9 @@ __device__ __forceinline__ bool check_right(const step_arrays &w, bool given,
     return broken;
 }
 
-/* Factorises G in one team, and in the other S, whose factor only shows whether
- * the basis is ill-conditioned; adds the reasons to stop to s.reasons. */
+/* One team of threads factorises G.  The other factorises S, whose factor only
+ * shows whether the basis is ill-conditioned.  Adds the reasons to stop, if
+ * any, to s.reasons. */
 template <int W, int SIZE>
 __device__ __forceinline__ void factorise_both(lengths_room<W> &s,
                                                const step_arrays &w,
