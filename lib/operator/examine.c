@@ -33,9 +33,14 @@ static sps_status compare(const sps_operator *A, bool *symmetric,
     const double tol = 1e-10;
     sps_coarse *l = NULL;
     double worst;
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    if (A->n == A->ncol) SPS_TRY(open_there(A, &l));
+    if (A->n != A->ncol) {
+        *symmetric = false;
+        if (difference) *difference = 0;
+        return st;
+    }
+    SPS_TRY(open_there(A, &l));
     if (l) {
         SPS_TRY(spsi_coarsening(A->ctx)->symmetric(l, tol, symmetric, &worst));
         if (difference) *difference = worst;
