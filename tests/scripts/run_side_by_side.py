@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the suites of a stage on its GPU, many processes at once, each case of a
-suite a job of its own; cases of conform_kernels also kernel by kernel.
+"""Runs the suites of a stage on its GPU, many processes at once: long suites case
+by case, conform_kernels kernel by kernel.
   usage: run_side_by_side.py [-j JOBS] [-limit SECONDS] [-left FILE] [SUITE...]
 Without suites, those of run-gpu-tests.  After SECONDS (3600) no job starts, and
 those that run are ended.  FILE names the jobs of an earlier run that were left;
@@ -20,9 +20,12 @@ import time
 STAGE = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 LOGS = os.path.abspath(os.environ.get("LOGS", os.path.join(STAGE, "tests")))
-# These take longest and start first.
-FIRST = ["api_brutal", "conform_kernels", "check_beyond", "check_stream",
-         "properties", "differ_kernels", "conform_solvers", "check_amg"]
+# These take longest and start first, case by case.  All others are a job each:
+# every process loads the module anew.
+LONG = ["api_brutal", "conform_kernels", "check_steps", "conform_best",
+        "conform_best_ends", "conform_nonsymmetric", "conform_ranks",
+        "properties", "conform_backend", "check_ranks", "conform_solvers",
+        "conform_verdict", "conform_truth", "check_chain", "check_incomplete"]
 
 
 def environment():
@@ -51,22 +54,18 @@ def placed():
 
 def jobs_of(suite):
     """(suite, case, kernel) of each job; "-": all of them."""
-    cases = lines_of([f"tests/{suite}"], r"^case (.*)$", SPS_TEST_LIST="1")
-    kernels = ["-"]
     if suite == "conform_kernels":
         kernels = lines_of([ENV["SOLVE"], "-device", ENV["SPS_TEST_PLACE"],
                             "-list"], r"\b(spm[mv]\.\w+)")
-        kernels = sorted(set(kernels)) or ["-"]
-    return [(suite, case, kernel) for case in cases or ["-"]
-            for kernel in kernels]
+        return [(suite, "-", kernel) for kernel in sorted(set(kernels))]
+    cases = []
+    if suite in LONG:
+        cases = lines_of([f"tests/{suite}"], r"^case (.*)$", SPS_TEST_LIST="1")
+    return [(suite, case, "-") for case in cases or ["-"]]
 
 
 def rank(job):
-    name = job[0]
-    for i, first in enumerate(FIRST):
-        if name.startswith(first):
-            return i
-    return len(FIRST)
+    return LONG.index(job[0]) if job[0] in LONG else len(LONG)
 
 
 class Run:
