@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backend.h"
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 #include "tests/problems/zoo.h"
@@ -427,7 +428,54 @@ START_TEST(a_guess_of_zero_stays_the_best_after_other_solves)
 }
 END_TEST
 
+static const sps_backend *fixture_backend;
+static int twofold_products;
+
+static sps_status count_twofold(const sps_csr_local *A,
+                                const sps_twofold_args *args)
+{
+    twofold_products++;
+    return fixture_backend->twofold(A, args);
+}
+
+/* Returns the number of products in twice the working precision of a solve
+ * from X = 0. */
+static int count_of(life *l, double rtol)
+{
+    static const double zeros[N * K];
+    sps_backend counting = *l->ctx->backend;
+
+    fixture_backend = l->ctx->backend;
+    counting.twofold = count_twofold;
+    l->opt.rtol = rtol;
+    make(l);
+    put(l, l->X, zeros);
+    twofold_products = 0;
+    l->ctx->backend = &counting;
+    solve(l, SPS_STOP_CONVERGED);
+    l->ctx->backend = fixture_backend;
+    ck_assert_double_le(truth(l), 1.01 * rtol);
+    sps_solver_destroy(&l->s);
+    sps_operator_destroy(&l->op);
+    return twofold_products;
+}
+
+/* The verdict is in twice the working precision; the end of the loop is as well
+ * where residuals in doubles are not accurate enough. */
+START_TEST(the_loop_ends_by_doubles_where_their_rounding_does_not_matter)
+{
+    life l;
+
+    begin(&l, fixture_open(), "grid5", ZOO_SPD);
+    l.opt.solver = "cg";
+    ck_assert_int_eq(count_of(&l, 1e-8), 1);
+    ck_assert_int_gt(count_of(&l, 1e-13), 1);
+    end(&l);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(the_loop_ends_by_doubles_where_their_rounding_does_not_matter),
     RUNNER_TEST(a_null_space_comes_and_goes_with_the_values),
     RUNNER_TEST(a_null_space_is_found_though_the_first_values_had_none),
     RUNNER_TEST(the_solvers_own_preconditioner_follows_new_values),
