@@ -120,22 +120,19 @@ sps_status fill_alike_tier(const product &p, row_list rows, int bits,
     });
 }
 
+/* tier: the rows by their entries, unless the method is `merged`. */
 template <class V>
-sps_status fill_all(const product &p, bool known, int longest,
-                    const sps_csr *C, unsigned long long *bad)
+sps_status fill_all(const product &p, const row_list *tier, bool known,
+                    int longest, const sps_csr *C, unsigned long long *bad)
 {
-    const bool alike = p.way == ALIKE;
-    row_list tier[tiers];
-
     if (p.way == MERGED)
         return fill_by_merging<V>(p, known, longest, C, bad);
-    if (alike) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
-    SPS_TRY_RETURN(make_tiers(p, p.count, known ? 2 : 1, tier));
     for (int t = 0; t < window_tier; t++)
-        SPS_TRY_RETURN(alike ? fill_alike_tier<V>(p, tier[t], least_bits + t,
-                                                  known, C, bad)
-                             : fill_tier<V>(p, tier[t], least_bits + t, known,
-                                            C, bad));
+        SPS_TRY_RETURN(p.way == ALIKE
+                           ? fill_alike_tier<V>(p, tier[t], least_bits + t,
+                                                known, C, bad)
+                           : fill_tier<V>(p, tier[t], least_bits + t, known,
+                                          C, bad));
     return fill_long<V>(p, known, C, bad);
 }
 

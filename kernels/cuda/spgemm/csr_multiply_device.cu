@@ -127,22 +127,30 @@ sps_status choose_way(product *p, holder *h, bool blocks)
 /* ------------------------------------------------------------------ calls */
 
 /* Allocates C, with offsets from the counts of its rows and memory for its
- * entries; *longest becomes the length of its longest row if the method is
- * `merged`. */
-sps_status open_result(const product &p, sps_csr *C, int *longest)
+ * entries, and sorts the rows into tiers: one wait for both.  With the method
+ * `merged` *longest becomes the length of the longest row of C instead. */
+sps_status open_result(const product &p, sps_csr *C, row_list *tier,
+                       int *longest)
 {
     sps_cuda_state *s = spsi_cuda_state(p.ctx);
+    const size_t bytes = (p.way == MERGED ? 1 : tiers) * sizeof(int);
+    int number[tiers];
 
     SPS_TRY_RETURN(take_offsets(p, C));
     SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, C->nrow, C->rowptr));
+    if (p.way == ALIKE) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
+    if (p.way != MERGED) SPS_TRY_RETURN(count_rows_of_tiers(p, p.count, 1));
     SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down, C->rowptr + C->nrow,
                                    sizeof C->nnz));
     SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down + 1, p.number,
-                                   sizeof *longest));
+                                   bytes));
     SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
     memcpy(&C->nnz, s->down, sizeof C->nnz);
-    memcpy(longest, s->down + 1, sizeof *longest);
-    return take_entries(p, C);
+    memcpy(number, s->down + 1, bytes);
+    *longest = number[0];
+    SPS_TRY_RETURN(take_entries(p, C));
+    return p.way == MERGED || C->nnz == 0
+               ? SPS_OK : list_rows_of_tiers(p, p.count, 1, number, tier);
 }
 
 __global__ void __launch_bounds__(256)
@@ -174,6 +182,7 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     holder h(ctx);
     sps_csr wide_A, wide_B;
     product p = {};
+    row_list tier[tiers];
     bool made = false;
     int longest;
 
@@ -184,15 +193,15 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
     if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h, blocks));
-    else SPS_TRY_RETURN(clear(ctx, 1, p.number)); /* open_result copies it */
     if (p.way == BLOCKS) SPS_TRY_RETURN(multiply_blocks(p, C, &made));
     if (made) return SPS_OK;
     if (p.way == BLOCKS) SPS_TRY_RETURN(choose_way(&p, &h, false));
     if (A->nrow > 0) SPS_TRY_RETURN(count_all(&p, &h));
-    SPS_TRY_RETURN(open_result(p, C, &longest));
+    SPS_TRY_RETURN(open_result(p, C, tier, &longest));
     if (C->nnz == 0) return SPS_OK;
-    return C->dtype == SPS_F64 ? fill_all<double>(p, false, longest, C, NULL)
-                               : fill_all<float>(p, false, longest, C, NULL);
+    return C->dtype == SPS_F64
+               ? fill_all<double>(p, tier, false, longest, C, NULL)
+               : fill_all<float>(p, tier, false, longest, C, NULL);
 }
 
 /* Lists the windows of the rows of C that fit no table. */
@@ -217,6 +226,7 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     holder h(ctx);
     sps_csr wide_A, wide_B;
     unsigned long long *bad;
+    row_list tier[tiers];
     product p = {};
     bool made = false;
 
@@ -236,9 +246,12 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
         SPS_TRY_RETURN(count_known(p, C));
         SPS_TRY_RETURN(list_long(&p, &h));
         SPS_TRY_RETURN(count_known(p, C));
+        if (p.way == ALIKE) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
+        SPS_TRY_RETURN(make_tiers(p, p.count, 2, tier));
     }
-    SPS_TRY_RETURN(C->dtype == SPS_F64 ? fill_all<double>(p, true, 0, C, bad)
-                                       : fill_all<float>(p, true, 0, C, bad));
+    SPS_TRY_RETURN(C->dtype == SPS_F64
+                       ? fill_all<double>(p, tier, true, 0, C, bad)
+                       : fill_all<float>(p, tier, true, 0, C, bad));
     return read_numbers(p, bad, 1, first_bad);
 }
 

@@ -138,11 +138,12 @@ count_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *number)
         atomicAdd(number + threadIdx.x, at[threadIdx.x]);
 }
 
-/* Lists the rows by tier: those of tier t begin at list[cursor[t]].  Blocks of
- * neighbouring rows stay together; their order does not matter. */
+/* Lists the rows by tier: those of tier t, number[t] of them, come after those
+ * of the tiers before it.  cursor[t], 0 at first, counts the listed ones.
+ * Blocks of neighbouring rows stay together; their order does not matter. */
 __global__ void __launch_bounds__(256)
-list_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *cursor,
-           int32_t *list)
+list_tiers(const int32_t *__restrict__ size, int64_t n, int by,
+           const int *__restrict__ number, int *cursor, int32_t *list)
 {
     __shared__ int at[tiers], base[tiers];
     const int64_t i = (int64_t)blockIdx.x * 256 + threadIdx.x;
@@ -150,8 +151,13 @@ list_tiers(const int32_t *__restrict__ size, int64_t n, int by, int *cursor,
     unsigned same;
     const int mine = add_tiers(tier, at, &same);
 
-    if (threadIdx.x < tiers && at[threadIdx.x] > 0)
-        base[threadIdx.x] = atomicAdd(cursor + threadIdx.x, at[threadIdx.x]);
+    if (threadIdx.x < tiers && at[threadIdx.x] > 0) {
+        int before = 0;
+
+        for (int t = 0; t < (int)threadIdx.x; t++) before += number[t];
+        base[threadIdx.x] = before + atomicAdd(cursor + threadIdx.x,
+                                               at[threadIdx.x]);
+    }
     __syncthreads();
     if (tier >= 0)
         list[base[tier] + mine +
@@ -172,31 +178,44 @@ csr_factor<float> pattern_of(const product &p, const sps_csr *A)
     return f;
 }
 
-/* Sorts the rows into tiers by size; tier[t] has the rows of tier t.  If one
- * tier has all rows, there is no list. */
-sps_status make_tiers(const product &p, const int32_t *size, int by,
-                      row_list *tier)
+/* Computes p.number[t], the number of rows in tier t by size. */
+sps_status count_rows_of_tiers(const product &p, const int32_t *size, int by)
 {
-    const int64_t n = p.A->nrow, blocks = ceil_div(n, 256);
-    int number[tiers], cursor[tiers], at = 0;
+    SPS_TRY_RETURN(clear(p.ctx, 2 * tiers + 2, p.number));
+    return run_items(p.ctx, p.A->nrow, count_tiers, size, p.A->nrow, by,
+                     p.number);
+}
 
-    SPS_TRY_RETURN(clear(p.ctx, tiers, p.number));
-    SPS_TRY_RETURN(run_kernel(p.ctx, (unsigned)blocks, 256, count_tiers, size,
-                              n, by, p.number));
-    SPS_TRY_RETURN(read_numbers(p, p.number, tiers, number));
+/* Sorts the rows into tiers by size, where number[] has been read from
+ * p.number; tier[t] has the rows of tier t.  If one tier has all rows, there is
+ * no list. */
+sps_status list_rows_of_tiers(const product &p, const int32_t *size, int by,
+                              const int *number, row_list *tier)
+{
+    const int64_t n = p.A->nrow;
+    int *cursor = p.number + tiers + 2, at = 0;
+
     for (int t = 0; t < tiers; t++) {
         tier[t] = {number[t] == n ? NULL : p.list + at, number[t]};
-        cursor[t] = at;
         at += number[t];
     }
     for (int t = 0; t < tiers - 1; t++)
         if (number[t] == n) return SPS_OK;
-    SPS_TRY_RETURN(p.ctx->backend->upload(p.ctx, p.number, cursor,
-                                          sizeof cursor));
-    SPS_TRY_RETURN(run_kernel(p.ctx, (unsigned)blocks, 256, list_tiers, size, n,
-                              by, p.number, p.list));
+    SPS_TRY_RETURN(run_items(p.ctx, n, list_tiers, size, n, by, p.number,
+                             cursor, p.list));
     if (number[window_tier] == n) tier[window_tier].row = p.list;
     return SPS_OK;
+}
+
+/* Does both, and waits for the numbers in between. */
+sps_status make_tiers(const product &p, const int32_t *size, int by,
+                      row_list *tier)
+{
+    int number[tiers];
+
+    SPS_TRY_RETURN(count_rows_of_tiers(p, size, by));
+    SPS_TRY_RETURN(read_numbers(p, p.number, tiers, number));
+    return list_rows_of_tiers(p, size, by, number, tier);
 }
 
 /* Returns the number of threads of a group for rows of this tier: as many as
@@ -262,7 +281,7 @@ sps_status open_product(product *p, holder *h)
                          "most %d", (long long)A->nrow,
                          INT32_MAX);
     p->group = mean <= 5 ? 4 : mean <= 11 ? 8 : mean <= 23 ? 16 : 32;
-    SPS_TRY_RETURN(h->take(2 * A->nrow + tiers + 2, &p->count));
+    SPS_TRY_RETURN(h->take(2 * A->nrow + 2 * tiers + 2, &p->count));
     p->list = p->count + A->nrow;
     p->number = p->list + A->nrow;
     return SPS_OK;
