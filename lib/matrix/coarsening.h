@@ -186,9 +186,10 @@ typedef struct sps_coarsening {
      * none. */
     sps_status (*scale)(sps_coarse *l, bool finest, int64_t *bad,
                         double *value);
-    /* Computes the coefficients of SPS_COARSE_STEPS steps of Lanczos (those
-     * after a breakdown are meaningless) and the bound of the spectrum by row
-     * sums, of the filtered matrix if `filtered`. */
+    /* Computes the coefficients of SPS_COARSE_STEPS steps of Lanczos, of which
+     * `off` has one less (those after a breakdown are meaningless), and the
+     * bound of the spectrum by row sums, of the filtered matrix if
+     * `filtered`. */
     sps_status (*lanczos)(sps_coarse *l, bool filtered, double *diagonal,
                           double *off, double *bound);
     sps_status (*aggregate)(sps_coarse *l, int64_t *aggregates);

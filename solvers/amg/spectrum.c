@@ -176,8 +176,8 @@ static void start(sps_context *ctx, job *j)
     advance(j);
 }
 
-/* Runs the Lanczos process; computes diagonal and off-diagonal of its
- * tridiagonal matrix. */
+/* Runs the Lanczos process; computes the diagonal of its tridiagonal matrix, and
+ * the STEPS - 1 elements beside it. */
 static void run(sps_context *ctx, job *j, double *diagonal, double *off)
 {
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
@@ -186,6 +186,7 @@ static void run(sps_context *ctx, job *j, double *diagonal, double *off)
     for (int t = 0; t < STEPS; t++) {
         spsi_team_run(ctx, chunks, 2 * j->A->nnz, multiply, j);
         diagonal[t] = j->alpha = sum_parts(j);
+        if (t + 1 == STEPS) break;
         spsi_team_run(ctx, chunks, n, subtract, j);
         off[t] = j->beta = sqrt(sum_parts(j));
         j->factor = 1 / j->beta;
@@ -252,7 +253,7 @@ sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
                              const double *scale, double *rho, double *bound)
 {
     job j = { .A = A, .s = scale };
-    double diagonal[STEPS], off[STEPS], *room = NULL;
+    double diagonal[STEPS], off[STEPS - 1], *room = NULL;
     const int64_t n = A->nrow;
     sps_status st;
 

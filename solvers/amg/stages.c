@@ -98,7 +98,7 @@ sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2])
 static sps_status spectrum_there(const amg *m, const amg_level *l,
                                  bool filtered, double *rho, double *bound)
 {
-    double diagonal[SPS_COARSE_STEPS], off[SPS_COARSE_STEPS];
+    double diagonal[SPS_COARSE_STEPS], off[SPS_COARSE_STEPS - 1];
     sps_status st;
 
     SPS_TRY(m->device->lanczos(l->part, filtered, diagonal, off, bound));

@@ -20,7 +20,7 @@ constexpr int steps = SPS_COARSE_STEPS;
 /* The coefficients of the Lanczos steps.  Vector t, counted from 0, is scaled
  * by factor[t], which is 1 / beta[t - 1] for t > 0. */
 struct coefficients {
-    double alpha[steps], beta[steps], factor[steps + 1];
+    double alpha[steps], beta[steps - 1], factor[steps];
     unsigned long long bound[2];   /* bounds by row sums, as bits of nonnegative
                                       doubles */
     unsigned arrived;              /* number of thread blocks of a sum that
@@ -261,8 +261,8 @@ template <class F> sps_status sum(const room *r, const F &f)
 }
 
 /* Does step t of the Lanczos method: w[t % 3] is v, the next of the three
- * vectors receives the result, and the one after that is the vector before
- * v. */
+ * vectors receives the result, and the one after that is the vector before v.
+ * Of the last step only alpha is needed. */
 sps_status step(const room *r, int t)
 {
     coefficients *c = r->c;
@@ -274,6 +274,7 @@ sps_status step(const room *r, int t)
                             multiply{r->s, r->y, v.factor, before,
                                      t > 0 ? &c->beta[t - 1] : NULL, w}));
     SPS_TRY_RETURN(sum(r, multiply_both{w, v, &c->alpha[t]}));
+    if (t + 1 == steps) return SPS_OK;
     return sum(r, subtract{r->s, &c->alpha[t], v, w, r->y, &c->beta[t],
                            &c->factor[t + 1]});
 }
@@ -313,10 +314,8 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
     r.y = vectors + 3 * n;
     SPS_TRY_RETURN(run(&r));
     SPS_TRY_RETURN(download(l->ctx, 1, r.c, &c));
-    for (int t = 0; t < steps; t++) {
-        diagonal[t] = c.alpha[t];
-        off[t] = c.beta[t];
-    }
+    memcpy(diagonal, c.alpha, sizeof c.alpha);
+    memcpy(off, c.beta, sizeof c.beta);
     *bound = fmin(number_of(c.bound[0]), number_of(c.bound[1]));
     return SPS_OK;
 }
