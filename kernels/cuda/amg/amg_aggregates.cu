@@ -47,12 +47,18 @@ struct mark_roots {
 struct take_root {
     graph g;
     const uint64_t *t;
-    const int64_t *number;    /* number of each root, from 0 on */
-    int64_t first;
+    const int64_t *number;    /* number of each root, from 0 on; behind them
+                                 that of all roots */
+    int64_t n;
+    int64_t *count;           /* count[0] aggregates exist; count[1] becomes
+                                 their number with those of the roots */
     int32_t *aggregate;
 
     __device__ void operator()(int64_t i) const
     {
+        const int64_t first = count[0];
+
+        if (i == 0) count[1] = first + number[n];
         if (aggregate[i] != none) return;
         if (t[i] == root) {
             aggregate[i] = (int32_t)(first + number[i]);
@@ -162,22 +168,27 @@ struct join : join_view {
 };
 
 /* Lets the listed nodes, which have many neighbours, join: one thread block for
- * each. */
+ * each of them. */
 __global__ void __launch_bounds__(256)
-join_long(const join_view j, const int32_t *__restrict__ listed)
+join_long(const join_view j, const int32_t *__restrict__ listed,
+          const int *__restrict__ count)
 {
     __shared__ candidate best[256];
-    const int64_t i = listed[blockIdx.x];
     const int t = (int)threadIdx.x;
 
-    best[t] = j.strongest(i, t, 256);
-    for (int half = 128; half > 0; half /= 2) {
-        __syncthreads();
-        if (t < half && best[t + half].a != none &&
-            best[t + half].a != best[t].a && j.wins(best[t + half], best[t]))
-            best[t] = best[t + half];
+    for (int q = (int)blockIdx.x; q < *count; q += (int)gridDim.x) {
+        const int64_t i = listed[q];
+
+        best[t] = j.strongest(i, t, 256);
+        for (int half = 128; half > 0; half /= 2) {
+            __syncthreads();
+            if (t < half && best[t + half].a != none &&
+                best[t + half].a != best[t].a &&
+                j.wins(best[t + half], best[t]))
+                best[t] = best[t + half];
+        }
+        if (t == 0) j.aggregate[i] = best[0].a;
     }
-    if (t == 0) j.aggregate[i] = best[0].a;
 }
 
 struct end_alone {
@@ -193,24 +204,24 @@ struct work {
     uint64_t *t, *u;
     int32_t *flag;            /* n flags: 1 for a root, else 0 */
     int64_t *number;          /* prefix sums of `flag`, n + 1 numbers */
+    int64_t *count;           /* number of aggregates before phase 1, after it,
+                                 and after phase 2 */
 };
 
 graph graph_of(const sps_coarse *l) { return {l->rowptr, l->col, l->weight}; }
 
-/* Makes an aggregate of each root: numbers the roots, beginning with
- * l->aggregates, and adds the neighbours of a root to its aggregate. */
-sps_status found(sps_coarse *l, const work &w)
+/* Makes an aggregate of each root: numbers the roots, beginning with the number
+ * of aggregates count[0], and adds the neighbours of a root to its aggregate;
+ * count[1] becomes the new number of aggregates. */
+sps_status found(sps_coarse *l, const work &w, int64_t *count)
 {
     sps_context *ctx = l->ctx;
     const int64_t n = l->nodes;
-    int64_t more;
 
     SPS_TRY_RETURN(each(ctx, n, mark_roots{l->aggregate, w.t, w.flag}));
-    SPS_TRY_RETURN(offsets(ctx, w.flag, n, w.number, &more));
-    SPS_TRY_RETURN(each(ctx, n, take_root{graph_of(l), w.t, w.number,
-                                          l->aggregates, l->aggregate}));
-    l->aggregates += more;
-    return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.flag, n, w.number));
+    return each(ctx, n, take_root{graph_of(l), w.t, w.number, n, count,
+                                  l->aggregate});
 }
 
 /* Does phases 1 and 2: aggregates around the roots, then aggregates of
@@ -223,32 +234,33 @@ sps_status gather(sps_coarse *l, const work &w)
 
     SPS_TRY_RETURN(each(l->ctx, n, begin{graph_of(l), l->aggregate, w.t}));
     SPS_TRY_RETURN(spsi_coarse_roots(l, w.t, w.u));
-    SPS_TRY_RETURN(found(l, w));
+    SPS_TRY_RETURN(found(l, w, w.count));
     SPS_TRY_RETURN(each(l->ctx, n, count_free{graph_of(l), l->aggregate, least,
                                               w.t}));
     SPS_TRY_RETURN(spsi_coarse_roots(l, w.t, w.u));
-    return found(l, w);
+    return found(l, w, w.count + 1);
 }
 
+/* There are at most n aggregates; behind their sizes is the length of the list
+ * of long rows. */
 sps_status join_all(sps_coarse *l, holder *h, const work &w)
 {
     sps_context *ctx = l->ctx;
-    const int64_t n = l->nodes;
+    const int64_t n = l->nodes, most = 4 * (int64_t)spsi_cuda_state(ctx)->sms;
     int32_t *before = w.flag, *listed = (int32_t *)w.number;
-    int *size, left;
+    int *size, *count;
 
-    SPS_TRY_RETURN(h->take(l->aggregates + 1, &size));
-    SPS_TRY_RETURN(clear(ctx, l->aggregates + 1, size));
+    if (n == 0) return SPS_OK;
+    SPS_TRY_RETURN(h->take(n + 1, &size));
+    SPS_TRY_RETURN(clear(ctx, n + 1, size));
+    count = size + n;
     SPS_TRY_RETURN(copy(ctx, n, l->aggregate, before));
     SPS_TRY_RETURN(each(ctx, n, count_members{before, size}));
     const join_view j = {graph_of(l), before, size, l->aggregate};
-    int *count = size + l->aggregates;
 
     SPS_TRY_RETURN(each(ctx, n, join{j, listed, count}));
-    SPS_TRY_RETURN(download(ctx, 1, count, &left));
-    if (left > 0)
-        SPS_TRY_RETURN(run_kernel(ctx, (unsigned)left, 256, join_long, j,
-                                  listed));
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)(n < most ? n : most), 256,
+                              join_long, j, listed, count));
     return each(ctx, n, end_alone{l->aggregate});
 }
 
@@ -266,9 +278,11 @@ sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates)
     SPS_TRY_RETURN(h.take(n, &w.u));
     SPS_TRY_RETURN(h.take(n, &w.flag));
     SPS_TRY_RETURN(h.take(n + 1, &w.number));
-    l->aggregates = 0;
+    SPS_TRY_RETURN(h.take(3, &w.count));
+    SPS_TRY_RETURN(clear(l->ctx, 3, w.count));
     SPS_TRY_RETURN(gather(l, w));
     SPS_TRY_RETURN(join_all(l, &h, w));
+    SPS_TRY_RETURN(download(l->ctx, 1, w.count + 2, &l->aggregates));
     give_back(l, &l->weight);
     *aggregates = l->aggregates;
     return SPS_OK;

@@ -176,7 +176,8 @@ sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered)
     SPS_TRY_RETURN(h.take(n, &count));
     SPS_TRY_RETURN(keep(l, n, &l->factor));
     SPS_TRY_RETURN(each(ctx, n, count_filtered{v, count}));
-    st = open_csr(ctx, count, n, n, &made);
+    st = open_offsets(ctx, count, n, n, &made);
+    if (st == SPS_OK) st = open_entries(ctx, l->edges + l->diagonals, &made);
     if (st == SPS_OK)
         st = each_group(ctx, n, l->A.nnz / (n + 1), NULL,
                         fill_filtered{v, made.rowptr, made.col,

@@ -7,7 +7,8 @@
  * list varies from run to run and does not matter, since each node is decided
  * by integers of the step before.  A thread block appends the nodes that it
  * keeps with one atomic addition, because additions to one address are
- * serialised.  The host reads the number of undecided nodes every few rounds.
+ * serialised.  The host reads the number of undecided nodes after 8 rounds, which
+ * often suffice, and then after every second one.
  *
  * Nodes that are not in the graph have t = u = 0, the smallest value, and need
  * no special treatment. */
@@ -16,7 +17,7 @@
 namespace {
 
 constexpr uint64_t in = UINT64_MAX, out = 0;
-constexpr int rounds_at_once = 4;
+constexpr int rounds_first = 8, rounds_more = 2;   /* before the host looks */
 
 struct list {
     int32_t *node;            /* the nodes of the list; NULL: all nodes */
@@ -285,14 +286,15 @@ sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u)
 {
     rounds r = {l->ctx, {l->rowptr, l->col}, l->edges / (l->nodes + 1), t, u,
                 l->nodes};
-    int left;
+    int left, count = rounds_first;
     holder h(l->ctx);
 
     if (l->nodes == 0) return SPS_OK;
     SPS_TRY_RETURN(open_rounds(&r, &h, l->aggregate));
     do {
-        for (int q = 0; q < rounds_at_once; q++) SPS_TRY_RETURN(do_round(&r));
+        for (int q = 0; q < count; q++) SPS_TRY_RETURN(do_round(&r));
         SPS_TRY_RETURN(download(l->ctx, 1, r.open[r.round % 2].count, &left));
+        count = rounds_more;
     } while (left > 0);
     return SPS_OK;
 }

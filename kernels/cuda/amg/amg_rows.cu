@@ -14,10 +14,12 @@
 
 namespace {
 
-/* The first row whose diagonal entry is not valid, and this entry. */
+/* The first row whose diagonal entry is not valid, and this entry; the number
+ * of rows without a stored one. */
 struct fault {
     unsigned long long row;
     double value;
+    unsigned long long without;
 };
 
 struct set_scale {
@@ -26,13 +28,6 @@ struct set_scale {
     double *scale;
     fault *bad;
 
-    /* Returns a_ii, or 0 if it is not stored. */
-    __device__ double diagonal(int64_t i) const
-    {
-        const int64_t p = diagonal_place(A, i);
-
-        return p < 0 ? 0 : A.val[p];
-    }
     __device__ bool empty(int64_t i) const
     {
         for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
@@ -41,11 +36,13 @@ struct set_scale {
     }
     __device__ void operator()(int64_t i) const
     {
-        const double d = diagonal(i);
+        const int64_t p = diagonal_place(A, i);
+        const double d = p < 0 ? 0 : A.val[p];
         const bool none = finest ? d == 0 && empty(i) : d <= SPS_COARSE_NOTHING;
 
         if (!none && !(d >= DBL_MIN && d <= DBL_MAX))
             atomicMin(&bad->row, (unsigned long long)i);
+        if (p < 0) atomicAdd(&bad->without, 1ull);
         scale[i] = none ? 0 : 1 / sqrt(d);
     }
 };
@@ -55,8 +52,12 @@ struct set_fault {
 
     __device__ void operator()(int64_t) const
     {
-        if (s.bad->row != ULLONG_MAX)
-            s.bad->value = s.diagonal((int64_t)s.bad->row);
+        const int64_t i = (int64_t)s.bad->row;
+
+        if (s.bad->row == ULLONG_MAX) return;
+        const int64_t p = diagonal_place(s.A, i);
+
+        s.bad->value = p < 0 ? 0 : s.A.val[p];
     }
 };
 
@@ -188,6 +189,7 @@ sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
     SPS_TRY_RETURN(keep(l, l->A.nrow, &l->scale));
     SPS_TRY_RETURN(h.take(1, &found));
     SPS_TRY_RETURN(clear(ctx, 1, found, 0xff));
+    SPS_TRY_RETURN(clear(ctx, 1, &found->without));
     const set_scale s = {entries_of(&l->A), finest, l->scale, found};
 
     SPS_TRY_RETURN(each(ctx, l->A.nrow, s));
@@ -195,6 +197,7 @@ sps_status spsi_coarse_scale(sps_coarse *l, bool finest, int64_t *bad,
     SPS_TRY_RETURN(download(ctx, 1, found, &host));
     *bad = host.row == ULLONG_MAX ? -1 : (int64_t)host.row;
     *value = host.value;
+    l->diagonals = l->A.nrow - (int64_t)host.without;
     return SPS_OK;
 }
 

@@ -267,13 +267,13 @@ sps_status factor_several(sps_coarse *l, holder *h, members m, double *Q,
     sps_context *ctx = l->ctx;
     const int64_t aggregates = l->aggregates;
     int32_t *count, *row;
-    int64_t *first, total;
+    int64_t *first;
 
     SPS_TRY_RETURN(h->take(aggregates, &count));
     SPS_TRY_RETURN(h->take(aggregates + 1, &first));
     SPS_TRY_RETURN(h->take(l->A.nrow, &row));
     SPS_TRY_RETURN(each(ctx, aggregates, count_rows{m, {l->start}, count}));
-    SPS_TRY_RETURN(offsets(ctx, count, aggregates, first, &total));
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, count, aggregates, first));
     SPS_TRY_RETURN(each(ctx, aggregates, list_rows{m, {l->start}, first, row}));
     return run_kernel(
         ctx, (unsigned)ceil_div(aggregates, 8), 256, orthonormalise_all,
@@ -369,43 +369,62 @@ struct fill_near {
     }
 };
 
-sps_status number_columns(sps_coarse *l, int64_t *columns, bool *single)
+/* Numbers the columns of T and computes the offsets of its rows.  `other` is a
+ * counter. */
+sps_status number_columns(sps_coarse *l, int32_t *width,
+                          unsigned long long *other, sps_csr *made)
 {
     sps_context *ctx = l->ctx;
-    unsigned long long *other, others;
-    int32_t *width;
-    holder h(ctx);
+    const int64_t n = l->A.nrow;
 
-    SPS_TRY_RETURN(h.take(l->aggregates, &width));
-    SPS_TRY_RETURN(h.take(1, &other));
     SPS_TRY_RETURN(clear(ctx, 1, other));
     SPS_TRY_RETURN(each(ctx, l->aggregates, count_kept{l->kept, width}));
     SPS_TRY_RETURN(count(ctx, l->aggregates, not_one{width}, other));
-    SPS_TRY_RETURN(offsets(ctx, width, l->aggregates, l->place, columns));
-    SPS_TRY_RETURN(download(ctx, 1, other, &others));
-    *single = others == 0;
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, width, l->aggregates, l->place));
+    SPS_TRY_RETURN(each(ctx, n, row_columns{{l->node, l->aggregate, l->place},
+                                            width}));
+    return open_offsets(ctx, width, n, 0, made);
+}
+
+/* Reads what the functions above have counted, with one wait. */
+sps_status read_counts(const sps_coarse *l, const unsigned long long *other,
+                       sps_csr *made, bool *single)
+{
+    sps_context *ctx = l->ctx;
+    const int64_t *const from[] = {l->place + l->aggregates,
+                                   made->rowptr + made->nrow,
+                                   (const int64_t *)other};
+    const int64_t *found = (const int64_t *)spsi_cuda_state(ctx)->down;
+
+    for (int t = 0; t < 3; t++)
+        SPS_CUDA(ctx, spsi_cuda_down(ctx, spsi_cuda_state(ctx)->down + t,
+                                     from[t], sizeof *from[t]));
+    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    made->ncol = found[0];
+    made->nnz = found[1];
+    *single = found[2] == 0;
     return SPS_OK;
 }
 
-sps_status make_rows(sps_coarse *l, const double *Q, int64_t columns)
+/* Makes T from Q. */
+sps_status make_rows(sps_coarse *l, const double *Q, sps_csr *made,
+                     bool *single)
 {
     sps_context *ctx = l->ctx;
     const int64_t n = l->A.nrow;
     const rows_view r = {l->node, l->aggregate, l->place};
+    unsigned long long *other;
     holder h(ctx);
     int32_t *width;
-    sps_csr made = {};
-    sps_status st;
 
-    sps_csr_destroy(ctx, &l->T);
-    SPS_TRY_RETURN(h.take(n, &width));
-    SPS_TRY_RETURN(each(ctx, n, row_columns{r, width}));
-    st = open_csr(ctx, width, n, columns, &made);
-    if (st == SPS_OK)
-        st = each(ctx, n, fill_rows{r, l->kept, l->scale, Q, l->vectors,
-                                    made.rowptr, made.col,
-                                    (double *)made.val});
-    return spsi_cuda_csr_finish(ctx, st, &made, &l->T);
+    SPS_TRY_RETURN(h.take(n > l->aggregates ? n : l->aggregates, &width));
+    SPS_TRY_RETURN(h.take(1, &other));
+    SPS_TRY_RETURN(number_columns(l, width, other, made));
+    SPS_TRY_RETURN(read_counts(l, other, made, single));
+    SPS_TRY_RETURN(open_entries(ctx, made->nnz, made));
+    return each(ctx, n, fill_rows{r, l->kept, l->scale, Q, l->vectors,
+                                  made->rowptr, made->col,
+                                  (double *)made->val});
 }
 
 } // namespace
@@ -415,6 +434,7 @@ sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
 {
     sps_context *ctx = l->ctx;
     const int64_t q = l->vectors, n = l->A.nrow;
+    sps_csr made = {};
     holder h(ctx);
     members m;
     double *Q;
@@ -432,8 +452,11 @@ sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
                                        again}));
     else
         SPS_TRY_RETURN(factor_several(l, &h, m, Q, again));
-    SPS_TRY_RETURN(number_columns(l, columns, single));
-    return make_rows(l, Q, *columns);
+    sps_csr_destroy(ctx, &l->T);
+    SPS_TRY_RETURN(spsi_cuda_csr_finish(ctx, make_rows(l, Q, &made, single),
+                                        &made, &l->T));
+    *columns = l->T->ncol;
+    return SPS_OK;
 }
 
 sps_status spsi_coarse_fill_near(const sps_coarse *l, double *near)

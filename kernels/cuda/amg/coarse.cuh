@@ -22,6 +22,7 @@ struct sps_coarse {
     int vectors;
     double *near;             /* near-null vectors, n x `vectors`, row-major */
     double *scale;            /* n: scaling of A to unit diagonal */
+    int64_t diagonals;        /* number of diagonal entries that are stored */
     double *factor;           /* scaling of the filtered matrix F, n numbers */
     /* The strong couplings of the nodes, as rows of a sparse matrix. */
     int64_t *rowptr, edges;
@@ -106,10 +107,11 @@ struct node_rows {
     __device__ int64_t begin(int64_t v) const { return start ? start[v] : v; }
 };
 
-/* Allocates a csr of n rows with these counts of entries and fills in its
- * offsets; spsi_cuda_csr_finish releases its arrays after a failure. */
-sps_status open_csr(sps_context *ctx, const int32_t *count, int64_t n,
-                    int64_t ncol, sps_csr *made)
+/* Makes *made a csr of n rows with these counts of entries: allocates its
+ * offsets and computes them.  spsi_cuda_csr_finish releases its arrays after a
+ * failure. */
+sps_status open_offsets(sps_context *ctx, const int32_t *count, int64_t n,
+                        int64_t ncol, sps_csr *made)
 {
     void *got;
 
@@ -120,13 +122,19 @@ sps_status open_csr(sps_context *ctx, const int32_t *count, int64_t n,
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)(n + 1) * sizeof(int64_t),
                                    &got));
     made->rowptr = (int64_t *)got;
-    SPS_TRY_RETURN(offsets(ctx, count, n, made->rowptr, &made->nnz));
-    if (made->nnz == 0) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)made->nnz * sizeof(int32_t),
-                                   &got));
+    return spsi_cuda_scan(ctx, count, n, made->rowptr);
+}
+
+/* Allocates its nnz entries. */
+sps_status open_entries(sps_context *ctx, int64_t nnz, sps_csr *made)
+{
+    void *got;
+
+    made->nnz = nnz;
+    if (nnz == 0) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)nnz * sizeof(int32_t), &got));
     made->col = (int32_t *)got;
-    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)made->nnz * sizeof(double),
-                                   &got));
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)nnz * sizeof(double), &got));
     made->val = got;
     return SPS_OK;
 }
