@@ -185,85 +185,20 @@ void spsi_cpu_unpack(const double *rows, sps_small *C);
 void spsi_cpu_sum_chunks(sps_context *ctx, int64_t count, int64_t items,
                          double *partial);
 
-/* Operations of the backend, by file. */
-sps_status spsi_cpu_fill(sps_block *X, double value);
-sps_status spsi_cpu_random(sps_block *X, uint64_t seed, int64_t first);
-sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
-                        sps_order order, sps_place place);
-sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
-                        sps_order order, sps_place place);
-sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y);
-sps_status spsi_cpu_scatter(const sps_block *X, const int *index,
-                            sps_block *Y);
-sps_status spsi_cpu_take_rows(const sps_block *X, const int32_t *index,
-                              sps_block *Y);
-sps_status spsi_cpu_put_rows(const sps_block *X, const int32_t *index,
-                             sps_block *Y);
-
-sps_status spsi_cpu_axpby(double a, const sps_block *X, double b,
-                          sps_block *Y);
-sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
-                               const double *b, sps_block *Y);
-sps_status spsi_cpu_scale_rows(const sps_block *d, const sps_block *X,
-                               sps_block *Y);
-
-sps_status spsi_cpu_dots(const sps_block *X, const sps_block *Y, double *out);
-sps_status spsi_cpu_maxabs(const sps_block *X, double *out);
-sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C);
-sps_status spsi_cpu_gram_pair(const sps_block *P, const sps_block *Q,
-                              const sps_block *R, sps_small *G, sps_small *C);
-
-sps_status spsi_cpu_basis_dots(const sps_basis *V, int count,
-                               const sps_block *W, sps_small *H);
-sps_status spsi_cpu_basis_update(double a, const sps_basis *V, int count,
-                                 const sps_small *H, bool add, sps_block *W,
-                                 double *norm2);
-
-sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
-                              double b, sps_block *Y);
-sps_status spsi_cpu_subtract(const sps_block *Q, const sps_small *a,
-                             sps_block *R, sps_small *S);
-sps_status spsi_cpu_subtract_cols(const sps_block *Q, const double *a,
-                                  sps_block *R, double *norm2);
-sps_status spsi_cpu_combine(const sps_block *Z, const sps_small *b,
-                            sps_block *P, sps_small *G);
-
-sps_status spsi_cpu_fused_cg_lengths(const struct sps_fused_cg *w,
-                                     const sps_block *P, const sps_block *Q);
-sps_status spsi_cpu_fused_cg_residual(const struct sps_fused_cg *w,
-                                      const sps_block *Q, sps_block *R);
-sps_status spsi_cpu_fused_cg_directions(const struct sps_fused_cg *w,
-                                        sps_block *P, sps_block *X,
-                                        const sps_block *R);
-
-sps_status spsi_cpu_remove_means(const sps_components *c, sps_block *X);
-sps_status spsi_cpu_csr_diagonal(sps_context *ctx, const sps_csr *A,
-                                 double *diagonal);
-sps_status spsi_cpu_csr_block_inverse(sps_context *ctx, const sps_csr *A,
-                                      const int64_t *start, int64_t blocks,
-                                      double *inverse, int64_t *bad);
-sps_status spsi_cpu_csr_ilu0(sps_context *ctx, sps_csr *F,
-                             const int64_t *diagonal, const sps_levels *levels,
-                             bool positive, int64_t *bad);
-sps_status spsi_cpu_csr_ilut(sps_context *ctx, const sps_csr *B,
-                             const sps_ilut_options *o, sps_ilut_result *r);
-sps_status spsi_cpu_csr_multiply(sps_context *ctx, const sps_csr *A,
-                                 const sps_csr *B, sps_csr **C_p);
-sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
-                                        const sps_csr *B, sps_csr *C);
-sps_status spsi_cpu_csr_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
-                             double *v, bool symmetric, int64_t *bad);
-sps_status spsi_cpu_triangle_open(sps_triangle *t);
-sps_status spsi_cpu_triangle_solve(const sps_triangle *t, const sps_block *B,
-                                   sps_block *X);
-void spsi_cpu_triangle_close(sps_triangle *t);
-sps_status spsi_cpu_twofold(const sps_csr_local *A,
-                            const sps_twofold_args *args);
-sps_status spsi_cpu_two_way_there(const sps_two_way *w, const double *c,
-                                  const sps_block *X, sps_block *U,
-                                  double *norm2);
-sps_status spsi_cpu_two_way_back(const sps_two_way *w, const double *a,
-                                 double d, const sps_block *V, const double *b,
-                                 sps_block *Z, double *norm2);
+/* The operations of the backend; each has the type of its slot in sps_backend,
+ * into which backend_cpu.c puts it. */
+#define SPS_CPU_OPERATIONS(DO)                                                 \
+    DO(fill) DO(random) DO(set) DO(get) DO(gather) DO(scatter) DO(take_rows)   \
+    DO(put_rows) DO(axpby) DO(axpby_cols) DO(scale_rows) DO(dots) DO(maxabs)   \
+    DO(gram) DO(mul_small) DO(remove_means) DO(gram_pair) DO(subtract)         \
+    DO(subtract_cols) DO(combine) DO(basis_dots) DO(basis_update)              \
+    DO(fused_cg_lengths) DO(fused_cg_residual) DO(fused_cg_directions)         \
+    DO(csr_diagonal) DO(csr_block_inverse) DO(csr_fsai) DO(csr_ilu0)           \
+    DO(csr_ilut) DO(csr_multiply) DO(csr_multiply_values) DO(triangle_open)    \
+    DO(triangle_solve) DO(triangle_close) DO(twofold) DO(two_way_there)        \
+    DO(two_way_back)
+#define DECLARE(slot)                                                          \
+    __typeof__(*((sps_backend *)0)->slot) spsi_cpu_##slot;
+SPS_CPU_OPERATIONS(DECLARE)
 
 #endif
