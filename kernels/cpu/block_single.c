@@ -96,7 +96,7 @@ void spsi_cpu_single_grams(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Y = X c + b Y for a panel of X; c is packed (spsi_cpu_pack). */
+/* Y = X c + b Y for X or a panel of it; c is packed (spsi_cpu_pack). */
 static void chunk_mul(const sps_block *X, const double *c, double b,
                       sps_block *Y, int64_t first, int64_t last)
 {
@@ -113,11 +113,15 @@ static void chunk_mul(const sps_block *X, const double *c, double b,
     }
 }
 
-void spsi_cpu_single_muls(void *data, int64_t first, int64_t last)
+void spsi_cpu_chunk_mul(void *data, int64_t first, int64_t last)
 {
     const mul_job *j = data;
     sps_block panel;
 
+    if (j->X->dtype == SPS_F64) {
+        chunk_mul(j->X, j->packed, j->b, j->Y, first, last);
+        return;
+    }
     for (int a0 = 0; a0 < j->X->k; a0 += SPS_SINGLE_WIDEST) {
         panel_of(j->X, a0, &panel);
         chunk_mul(&panel, j->packed + a0 * packed_cols(j->Y->k),

@@ -168,16 +168,6 @@ CLONED_BY_ISA(, spsi_cpu_strip_mul,
 
 /* --- operations */
 
-static void chunk_mul(void *data, int64_t first, int64_t last)
-{
-    const mul_job *j = data;
-    const sps_block *X = j->X, *Y = j->Y;
-    double *y = row_of(Y, first);
-
-    spsi_cpu_strip_mul(last - first, row_of(X, first), X->ld, X->k, j->packed,
-                       Y->k, j->b, y, Y->ld, y, Y->ld);
-}
-
 sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
                               double b, sps_block *Y)
 {
@@ -190,8 +180,7 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     spsi_cpu_pack(a, C, packed);
     spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
                          work_ns(X->n, X->k + Y->k, (int64_t)X->k * Y->k),
-                         X->dtype == SPS_F32 ? spsi_cpu_single_muls : chunk_mul,
-                         &(mul_job){ X, packed, b, Y });
+                         spsi_cpu_chunk_mul, &(mul_job){ X, packed, b, Y });
     return SPS_OK;
 
 fail:

@@ -64,17 +64,6 @@ sps_status spsi_cpu_random(sps_block *X, uint64_t seed, int64_t first)
     return SPS_OK;
 }
 
-static sps_status check_place(sps_context *ctx, sps_place place)
-{
-    sps_status st = SPS_OK;
-
-    SPS_REQUIRE(ctx, place != SPS_CUDA, SPS_EINVAL,
-                "device memory was given to a context of the host: copy it to "
-                "the host first, or make the context with SPS_CUDA");
-fail:
-    return st;
-}
-
 /* Copies rows first .. last-1 from column-major data, in squares of 16 x 16 so
  * that cache lines are used completely. */
 static void set_columns(const sps_block *X, const double *data, int64_t ld,
@@ -125,20 +114,6 @@ static void set_rows(void *data, int64_t first, int64_t last)
                    (size_t)o->X->k * sizeof(double));
 }
 
-sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
-                        sps_order order, sps_place place)
-{
-    sps_status st;
-
-    SPS_TRY(check_place(X->ctx, place));
-    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), set_rows,
-                  &(outside_job){ X, (double *)(uintptr_t)data, ld, order });
-    return SPS_OK;
-
-fail:
-    return st;
-}
-
 static void get_rows(void *data, int64_t first, int64_t last)
 {
     const outside_job *o = data;
@@ -151,25 +126,38 @@ static void get_rows(void *data, int64_t first, int64_t last)
                    (size_t)o->X->k * sizeof(double));
 }
 
-sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
-                        sps_order order, sps_place place)
+static sps_status copy_outside(spsi_team_fn *rows, outside_job *o,
+                               sps_place place)
 {
-    sps_status st;
+    const sps_block *X = o->X;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(check_place(X->ctx, place));
-    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), get_rows,
-                  &(outside_job){ X, data, ld, order });
-    return SPS_OK;
-
+    SPS_REQUIRE(X->ctx, place != SPS_CUDA, SPS_EINVAL,
+                "device memory was given to a context of the host: copy it to "
+                "the host first, or make the context with SPS_CUDA");
+    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), rows, o);
 fail:
     return st;
 }
 
-/* Operands of a copy between blocks: column index[j] of one and column j of the
- * other. */
+sps_status spsi_cpu_get(const sps_block *X, double *data, int64_t ld,
+                        sps_order order, sps_place place)
+{
+    return copy_outside(get_rows, &(outside_job){ X, data, ld, order }, place);
+}
+
+sps_status spsi_cpu_set(sps_block *X, const double *data, int64_t ld,
+                        sps_order order, sps_place place)
+{
+    return copy_outside(set_rows, &(outside_job){ X, (double *)(uintptr_t)data,
+                                                  ld, order }, place);
+}
+
+/* Operands of a copy between blocks: of column or row index[j] of one and
+ * column or row j of the other. */
 typedef struct inside_job {
     const sps_block *X;
-    const int *index;
+    const int32_t *index;
     sps_block *Y;
 } inside_job;
 
@@ -182,13 +170,6 @@ static void gather_rows(void *data, int64_t first, int64_t last)
             row_of(p->Y, i)[j] = row_of(p->X, i)[p->index[j]];
 }
 
-sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y)
-{
-    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * Y->k, 0), gather_rows,
-                  &(inside_job){ X, index, Y });
-    return SPS_OK;
-}
-
 static void scatter_rows(void *data, int64_t first, int64_t last)
 {
     const inside_job *p = data;
@@ -198,51 +179,52 @@ static void scatter_rows(void *data, int64_t first, int64_t last)
             row_of(p->Y, i)[p->index[j]] = row_of(p->X, i)[j];
 }
 
-sps_status spsi_cpu_scatter(const sps_block *X, const int *index, sps_block *Y)
-{
-    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), scatter_rows,
-                  &(inside_job){ X, index, Y });
-    return SPS_OK;
-}
-
-/* Operands of a copy between rows index[i] of one block and rows i of the
- * other. */
-typedef struct rows_job {
-    const sps_block *X;
-    const int32_t *index;
-    sps_block *Y;
-} rows_job;
-
 static void take_rows(void *data, int64_t first, int64_t last)
 {
-    const rows_job *p = data;
+    const inside_job *p = data;
 
     for (int64_t i = first; i < last; i++)
         memcpy(row_of(p->Y, i), row_of(p->X, p->index[i]),
                (size_t)p->Y->k * sizeof(double));
 }
 
-sps_status spsi_cpu_take_rows(const sps_block *X, const int32_t *index,
-                              sps_block *Y)
-{
-    spsi_team_run(Y->ctx, Y->n, work_ns(Y->n, 2 * Y->k, 0), take_rows,
-                  &(rows_job){ X, index, Y });
-    return SPS_OK;
-}
-
 static void put_rows(void *data, int64_t first, int64_t last)
 {
-    const rows_job *p = data;
+    const inside_job *p = data;
 
     for (int64_t i = first; i < last; i++)
         memcpy(row_of(p->Y, p->index[i]), row_of(p->X, i),
                (size_t)p->X->k * sizeof(double));
 }
 
+/* Copies all of the block `whole`, which is X or Y. */
+static sps_status copy_inside(spsi_team_fn *rows, const sps_block *whole,
+                              const sps_block *X, const int32_t *index,
+                              sps_block *Y)
+{
+    spsi_team_run(X->ctx, whole->n, work_ns(whole->n, 2 * whole->k, 0), rows,
+                  &(inside_job){ X, index, Y });
+    return SPS_OK;
+}
+
+sps_status spsi_cpu_gather(const sps_block *X, const int *index, sps_block *Y)
+{
+    return copy_inside(gather_rows, Y, X, index, Y);
+}
+
+sps_status spsi_cpu_scatter(const sps_block *X, const int *index, sps_block *Y)
+{
+    return copy_inside(scatter_rows, X, X, index, Y);
+}
+
+sps_status spsi_cpu_take_rows(const sps_block *X, const int32_t *index,
+                              sps_block *Y)
+{
+    return copy_inside(take_rows, Y, X, index, Y);
+}
+
 sps_status spsi_cpu_put_rows(const sps_block *X, const int32_t *index,
                              sps_block *Y)
 {
-    spsi_team_run(X->ctx, X->n, work_ns(X->n, 2 * X->k, 0), put_rows,
-                  &(rows_job){ X, index, Y });
-    return SPS_OK;
+    return copy_inside(put_rows, X, X, index, Y);
 }

@@ -134,11 +134,12 @@ typedef struct mul_job {
     sps_block *Y;
 } mul_job;
 
-/* block_single.c: X'Y of a chunk and Y = X c + b Y, for blocks in single
- * precision.  All panels of X are processed, and their sums follow each other
- * in the partial result of the chunk. */
+/* block_single.c: X'Y of a chunk, for blocks in single precision.  All panels of
+ * X are processed, and their sums follow each other in the partial result of
+ * the chunk. */
 void spsi_cpu_single_grams(void *data, int64_t first, int64_t last);
-void spsi_cpu_single_muls(void *data, int64_t first, int64_t last);
+/* Y = X c + b Y for a chunk, in either precision. */
+void spsi_cpu_chunk_mul(void *data, int64_t first, int64_t last);
 
 /* What ctx->backend_data points to. */
 typedef struct cpu_state {

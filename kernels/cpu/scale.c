@@ -57,19 +57,6 @@ typedef struct axpby_job {
     sps_block *Y;
 } axpby_job;
 
-static void chunk_axpby(void *data, int64_t first, int64_t last)
-{
-    const axpby_job *j = data;
-    const sps_block *X = j->X, *Y = j->Y;
-    double *y = row_of(Y, first);
-
-    if (j->a == 0)
-        scale_only(last - first, X->k, j->b, y, Y->ld);
-    else
-        spsi_cpu_strip_axpby(last - first, X->k, j->a, row_of(X, first), X->ld,
-                             j->b, y, Y->ld);
-}
-
 INLINE void rows_axpby_cols(int64_t m, int k, const double *a, const double *x,
                             int64_t ldx, const double *b, double *y,
                             int64_t ldy)
@@ -112,15 +99,6 @@ CLONED(, spsi_cpu_strip_axpby_cols,
         const double *b, double *y, int64_t ldy),
        (m, k, a, x, ldx, b, y, ldy))
 
-static void chunk_axpby_cols(void *data, int64_t first, int64_t last)
-{
-    const axpby_job *j = data;
-
-    spsi_cpu_strip_axpby_cols(last - first, j->X->k, j->cols_a,
-                              row_of(j->X, first), j->X->ld, j->cols_b,
-                              row_of(j->Y, first), j->Y->ld);
-}
-
 INLINE void strip_scale_rows_of(int64_t m, int k, const double *d, int64_t ldd,
                                 const double *x, int64_t ldx, double *y,
                                 int64_t ldy)
@@ -135,15 +113,6 @@ CLONED(static, strip_scale_rows,
         int64_t ldx, double *y, int64_t ldy),
        (m, k, d, ldd, x, ldx, y, ldy))
 
-static void chunk_scale_rows(void *data, int64_t first, int64_t last)
-{
-    const axpby_job *j = data;
-
-    strip_scale_rows(last - first, j->X->k, row_of(j->d, first),
-                              j->d->ld, row_of(j->X, first), j->X->ld,
-                              row_of(j->Y, first), j->Y->ld);
-}
-
 /* ------------------------------------- blocks in double or single precision */
 
 static void strip_of(const axpby_job *j, int64_t i, int64_t m, const double *x,
@@ -152,12 +121,21 @@ static void strip_of(const axpby_job *j, int64_t i, int64_t m, const double *x,
     const int k = j->Y->k;
 
     if (j->d)
-        strip_scale_rows(m, k, row_of(j->d, i), j->d->ld, x, ldx, y,
-                                  ldy);
+        strip_scale_rows(m, k, row_of(j->d, i), j->d->ld, x, ldx, y, ldy);
     else if (j->cols_a)
         spsi_cpu_strip_axpby_cols(m, k, j->cols_a, x, ldx, j->cols_b, y, ldy);
+    else if (j->a == 0)
+        scale_only(m, k, j->b, y, ldy);
     else
         spsi_cpu_strip_axpby(m, k, j->a, x, ldx, j->b, y, ldy);
+}
+
+static void chunk_double(void *data, int64_t first, int64_t last)
+{
+    const axpby_job *j = data;
+
+    strip_of(j, first, last - first, row_of(j->X, first), j->X->ld,
+             row_of(j->Y, first), j->Y->ld);
 }
 
 /* Processes blocks of which one or both are in single precision, as strips in
@@ -181,32 +159,30 @@ static void chunk_single(void *data, int64_t first, int64_t last)
     }
 }
 
-static sps_status run(void (*chunk)(void *data, int64_t first, int64_t last),
-                      axpby_job *j)
+static sps_status run(axpby_job *j)
 {
     const sps_block *X = j->X, *Y = j->Y;
     const bool single = X->dtype == SPS_F32 || Y->dtype == SPS_F32;
 
     spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
                          work_ns(X->n, 2 * X->k, 0),
-                         single ? chunk_single : chunk, j);
+                         single ? chunk_single : chunk_double, j);
     return SPS_OK;
 }
 
 sps_status spsi_cpu_axpby(double a, const sps_block *X, double b, sps_block *Y)
 {
-    return run(chunk_axpby, &(axpby_job){ .a = a, .b = b, .X = X, .Y = Y });
+    return run(&(axpby_job){ .a = a, .b = b, .X = X, .Y = Y });
 }
 
 sps_status spsi_cpu_axpby_cols(const double *a, const sps_block *X,
                                const double *b, sps_block *Y)
 {
-    return run(chunk_axpby_cols,
-               &(axpby_job){ .cols_a = a, .X = X, .cols_b = b, .Y = Y });
+    return run(&(axpby_job){ .cols_a = a, .X = X, .cols_b = b, .Y = Y });
 }
 
 sps_status spsi_cpu_scale_rows(const sps_block *d, const sps_block *X,
                                sps_block *Y)
 {
-    return run(chunk_scale_rows, &(axpby_job){ .d = d, .X = X, .Y = Y });
+    return run(&(axpby_job){ .d = d, .X = X, .Y = Y });
 }
