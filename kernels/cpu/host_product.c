@@ -6,8 +6,10 @@
 enum { PIECES = 16 };      /* pieces of rows per thread: enough to balance costs
                               that the numbers of entries do not predict */
 
-void spsi_cpu_product_scale(const product *t, int64_t first, int64_t last)
+static void scale_rows(void *data, int64_t first, int64_t last)
 {
+    const product *t = data;
+
     for (int64_t i = first; i < last; i++)
         for (int j = 0; j < t->k; j++) {
             const int64_t at = i * t->ldy + j;
@@ -69,15 +71,17 @@ static int64_t find_row(const int64_t *start, int64_t rows, int64_t each,
     return low;
 }
 
-sps_status spsi_cpu_pieces_open(sps_context *ctx, const int64_t *start,
+sps_status spsi_cpu_pieces_open(sps_plan *plan, const int64_t *start,
                                 int64_t rows, int64_t each, pieces *p)
 {
     const int64_t most = 1 + (start[rows] + rows) / 2048;
     sps_status st;
 
-    p->count = (int64_t)PIECES * ctx->threads;
+    p->count = (int64_t)PIECES * plan->ctx->threads;
     if (p->count > most) p->count = most;
-    SPS_TRY(SPS_NEW(ctx, p->count + 1, &p->row));
+    SPS_TRY(spsi_plan_take(plan, (size_t)(p->count + 1) * sizeof *p->row,
+                           (void **)&p->row));
+    p->row[0] = 0;
     for (int64_t i = 1; i < p->count; i++)
         p->row[i] = find_row(start, rows, each,
                              (double)i / (double)p->count);
@@ -100,12 +104,30 @@ static void run_pieces(void *data, int64_t first, int64_t last)
     j->fn(j->format, j->t, j->p->row[first], j->p->row[last]);
 }
 
-void spsi_cpu_product_run(const sps_plan *plan, const product *t,
-                          const pieces *p, product_fn *fn, const void *format)
+sps_status spsi_cpu_product_run(const sps_plan *plan,
+                                const sps_spmm_args *args, const pieces *p,
+                                product_fn *fn, const void *format)
 {
-    const int64_t ns = work_ns(plan->A->nnz, 1, t->k) +
-                       work_ns(plan->A->nrow, 2 * t->k, 0);
+    product t = {
+        .alpha = spsi_alpha(args), .beta = spsi_beta(args),
+        .x = args->X->data, .ldx = args->X->ld, .y = args->Y->data,
+        .ldy = args->Y->ld, .k = args->Y->k,
+        .single = args->Y->dtype == SPS_F32, .e = args->epilogue,
+    };
+    const int64_t store = work_ns(plan->A->nrow, 2 * t.k, 0);
 
-    spsi_team_run(plan->ctx, p->count, ns, run_pieces,
-                  &(run_job){ t, p, fn, format });
+    if (t.alpha == 0 || t.k == 0)
+        spsi_team_run(plan->ctx, plan->A->nrow, store, scale_rows, &t);
+    else
+        spsi_team_run(plan->ctx, p->count,
+                      work_ns(plan->A->nnz, 1, t.k) + store, run_pieces,
+                      &(run_job){ &t, p, fn, format });
+    return SPS_OK;
+}
+
+double spsi_cpu_product_again(const sps_problem *p)
+{
+    const double row = (double)spsi_dtype_size(p->block) * p->k;
+
+    return row * (double)p->f->nnz * p->f->distinct64 * 0.25;
 }

@@ -20,15 +20,6 @@ typedef struct product {
     const sps_epilogue *e;
 } product;
 
-static inline product product_of(const sps_spmm_args *a)
-{
-    return (product){
-        .alpha = spsi_alpha(a), .beta = spsi_beta(a),
-        .x = a->X->data, .ldx = a->X->ld, .y = a->Y->data, .ldy = a->Y->ld,
-        .k = a->Y->k, .single = a->Y->dtype == SPS_F32, .e = a->epilogue,
-    };
-}
-
 INLINE double load(const void *val, const bool f32, int64_t p)
 {
     return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
@@ -82,9 +73,6 @@ INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
     } while (0)
 #define UNROLL _Pragma("GCC unroll 8")
 
-/* Computes rows first .. last-1 of Y for alpha = 0: neither A nor X is read. */
-void spsi_cpu_product_scale(const product *t, int64_t first, int64_t last);
-
 /* A division of rows (or groups of rows) into pieces for the threads, about 16
  * for each thread.  The cost of a row is its number of entries plus `each`, and
  * pieces have about equal costs; start[i] is the number of entries before row
@@ -94,14 +82,20 @@ typedef struct pieces {
     int64_t *row;          /* count + 1 elements: first row of each piece */
 } pieces;
 
-sps_status spsi_cpu_pieces_open(sps_context *ctx, const int64_t *start,
+/* The pieces are memory of the plan (spsi_plan_take). */
+sps_status spsi_cpu_pieces_open(sps_plan *plan, const int64_t *start,
                                 int64_t rows, int64_t each, pieces *p);
 
-/* Calls fn for the rows (or groups) of each piece, in parallel. */
+/* Calls fn for the rows (or groups) of each piece, in parallel; for alpha = 0
+ * scales Y instead, and neither A nor X is read. */
 typedef void product_fn(const void *format, const product *t, int64_t first,
                         int64_t last);
-void spsi_cpu_product_run(const sps_plan *plan, const product *t,
-                          const pieces *p, product_fn *fn,
-                          const void *format);
+sps_status spsi_cpu_product_run(const sps_plan *plan,
+                                const sps_spmm_args *args, const pieces *p,
+                                product_fn *fn, const void *format);
+
+/* Returns the predicted bytes of rows of X that are read from memory more than
+ * once. */
+double spsi_cpu_product_again(const sps_problem *p);
 
 #endif

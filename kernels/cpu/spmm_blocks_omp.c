@@ -172,32 +172,18 @@ CLONED_BY_ISA(static, all_rows, (const task *t), (t))
 static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {
-    const task t = { *p, format, first, last };
-    const int64_t end = last * t.n->b;
-
-    if (p->alpha == 0)
-        spsi_cpu_product_scale(p, first * t.n->b,
-                               end < t.n->nrow ? end : t.n->nrow);
-    else
-        all_rows(&t);
+    all_rows(&(task){ *p, format, first, last });
 }
 
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const blocks_plan *self = (const blocks_plan *)plan;
-    const product t = product_of(args);
 
-    spsi_cpu_product_run(plan, &t, &self->pieces, piece,
-                         &self->base.blocks);
-    return SPS_OK;
+    return spsi_cpu_product_run(plan, args, &self->pieces, piece,
+                                &self->base.blocks);
 }
 
 /* --- plan */
-
-static bool fits(const sps_problem *p, const char **why_not)
-{
-    return spsi_node_fits(p, why_not);
-}
 
 /* The predicted bytes are 1.3 times the minimal bytes of the blocks, plus the
  * rows of X that are read from memory more than once. */
@@ -207,10 +193,9 @@ static double cost(const sps_problem *p)
     const double value = (double)spsi_dtype_size(p->A->dtype);
     const int b = spsi_node_choose(f, value);
     const double saved = value + 4.0 - spsi_node_bytes(b, f->fill[b], value);
-    const double again = 8.0 * p->k * (double)f->nnz * f->distinct64 * 0.25;
 
-    return (1.3 * (spsi_spmm_floor(p) - saved * (double)f->nnz) + again / b) /
-           p->machine->copy;
+    return (1.3 * (spsi_spmm_floor(p) - saved * (double)f->nnz) +
+            spsi_cpu_product_again(p) / b) / p->machine->copy;
 }
 
 static sps_status refresh(sps_plan *plan)
@@ -222,23 +207,19 @@ static sps_status refresh(sps_plan *plan)
 
 static void destroy(sps_plan *plan)
 {
-    blocks_plan *self = (blocks_plan *)plan;
-
-    spsi_node_clear(plan->ctx, &self->base.blocks);
-    spsi_free(plan->ctx, self->pieces.row);
+    spsi_node_clear(plan->ctx, &((blocks_plan *)plan)->base.blocks);
 }
 
 static sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_context *ctx = super->ctx;
     const double value = (double)spsi_dtype_size(p->A->dtype);
     blocks_plan *self = (blocks_plan *)super;
     sps_node_blocks *n = &self->base.blocks;
     sps_status st;
 
-    SPS_TRY(spsi_node_from_csr(ctx, p->local, spsi_node_choose(p->f, value),
-                               n));
-    SPS_TRY(spsi_cpu_pieces_open(ctx, n->start, n->mb, 1, &self->pieces));
+    SPS_TRY(spsi_node_from_csr(super->ctx, p->local,
+                               spsi_node_choose(p->f, value), n));
+    SPS_TRY(spsi_cpu_pieces_open(super, n->start, n->mb, 1, &self->pieces));
     self->base.super.bytes = spsi_node_size(n);
     snprintf(self->base.super.detail, sizeof self->base.super.detail,
              "%d x %d blocks, %.3g %% full", n->b, n->b,
@@ -253,7 +234,7 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks_omp) = {
     .gives = SPS_REPRODUCIBLE | SPS_FULL_PRECISION,
     .fuses = true,
     .size = sizeof(blocks_plan),
-    .fits = fits,
+    .fits = spsi_node_fits,
     .cost = cost,
     .plan = plan,
     .spmm = spmm,

@@ -28,10 +28,8 @@ typedef float f1 __attribute__((may_alias));
  * are read from memory more than once. */
 static double cost(const sps_problem *p)
 {
-    const double row = (double)spsi_dtype_size(p->block) * p->k;
-    const double again = row * (double)p->f->nnz * p->f->distinct64 * 0.25;
-
-    return (1.3 * spsi_spmm_floor(p) + again) / p->machine->copy;
+    return (1.3 * spsi_spmm_floor(p) + spsi_cpu_product_again(p)) /
+           p->machine->copy;
 }
 
 /* --- rows */
@@ -209,38 +207,23 @@ static void piece(const void *format, const product *p, int64_t first,
         while (first < last && A->rowptr[first + 1] - A->rowptr[t.first] <
                                    limit);
         t.last = first;
-        if (p->alpha == 0)
-            spsi_cpu_product_scale(p, t.first, t.last);
-        else
-            all_rows(&t);
+        all_rows(&t);
     }
 }
 
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const omp_plan *self = (const omp_plan *)plan;
-    const product t = product_of(args);
 
-    spsi_cpu_product_run(plan, &t, &self->pieces, piece, plan->A);
-    return SPS_OK;
+    return spsi_cpu_product_run(plan, args, &self->pieces, piece, plan->A);
 }
 
 /* --- plan */
 
 static sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    omp_plan *self = (omp_plan *)super;
-    const sps_status st = spsi_cpu_pieces_open(super->ctx, p->local->rowptr,
-                                               p->local->nrow, 2,
-                                               &self->pieces);
-
-    super->bytes = (size_t)(self->pieces.count + 1) * sizeof(int64_t);
-    return st;
-}
-
-static void destroy(sps_plan *plan)
-{
-    spsi_free(plan->ctx, ((omp_plan *)plan)->pieces.row);
+    return spsi_cpu_pieces_open(super, p->local->rowptr, p->local->nrow, 2,
+                                &((omp_plan *)super)->pieces);
 }
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
@@ -253,5 +236,4 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {
     .cost = cost,
     .plan = plan,
     .spmm = spmm,
-    .destroy = destroy,
 };

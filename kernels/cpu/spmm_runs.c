@@ -215,23 +215,14 @@ CLONED_BY_ISA(static, all_slices, (const task *t), (t))
 static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {
-    const task t = { *p, format, first, last };
-    const int64_t end = last * SPS_RUN;
-
-    if (p->alpha == 0)
-        spsi_cpu_product_scale(p, first * SPS_RUN,
-                               end < t.f->nrow ? end : t.f->nrow);
-    else
-        all_slices(&t);
+    all_slices(&(task){ *p, format, first, last });
 }
 
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const runs_plan *self = (const runs_plan *)plan;
-    const product t = product_of(args);
 
-    spsi_cpu_product_run(plan, &t, &self->pieces, piece, &self->runs);
-    return SPS_OK;
+    return spsi_cpu_product_run(plan, args, &self->pieces, piece, &self->runs);
 }
 
 /* --- plan */
@@ -248,13 +239,11 @@ static bool fits(const sps_problem *p, const char **why_not)
  * rows of X that are read from memory more than once. */
 static double cost(const sps_problem *p)
 {
-    const sps_features *f = p->f;
     const double value = (double)spsi_dtype_size(p->A->dtype);
     const double saved = value + 4 - spsi_runs_bytes(p->A);
-    const double again = 8.0 * p->k * (double)f->nnz * f->distinct64 * 0.25;
 
-    return (1.3 * (spsi_spmm_floor(p) - saved * (double)f->nnz) + again) /
-           p->machine->copy;
+    return (1.3 * (spsi_spmm_floor(p) - saved * (double)p->f->nnz) +
+            spsi_cpu_product_again(p)) / p->machine->copy;
 }
 
 static sps_status refresh(sps_plan *plan)
@@ -266,21 +255,17 @@ static sps_status refresh(sps_plan *plan)
 
 static void destroy(sps_plan *plan)
 {
-    runs_plan *self = (runs_plan *)plan;
-
-    spsi_runs_clear(plan->ctx, &self->runs);
-    spsi_free(plan->ctx, self->pieces.row);
+    spsi_runs_clear(plan->ctx, &((runs_plan *)plan)->runs);
 }
 
 static sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_context *ctx = super->ctx;
     runs_plan *self = (runs_plan *)super;
     sps_runs *f = &self->runs;
     sps_status st;
 
-    SPS_TRY(spsi_runs_from_csr(ctx, p->local, f));
-    SPS_TRY(spsi_cpu_pieces_open(ctx, f->run, f->slices, 2, &self->pieces));
+    SPS_TRY(spsi_runs_from_csr(super->ctx, p->local, f));
+    SPS_TRY(spsi_cpu_pieces_open(super, f->run, f->slices, 2, &self->pieces));
     super->bytes = spsi_runs_size(f);
     snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry%s",
              (double)super->bytes / (double)(p->A->nnz > 0 ? p->A->nnz : 1),

@@ -151,21 +151,16 @@ static void piece(const void *format, const product *p, int64_t first,
                   int64_t last)
 {
     const slices_plan *self = format;
-    const task t = { *p, &self->slices, self->super.A->rowptr, first, last };
 
-    all_slices(&t);
+    all_slices(&(task){ *p, &self->slices, self->super.A->rowptr, first,
+                        last });
 }
 
 static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const slices_plan *self = (const slices_plan *)plan;
-    const product t = product_of(args);
 
-    if (t.alpha == 0 || t.k == 0)
-        spsi_cpu_product_scale(&t, 0, self->slices.nrow);
-    else
-        spsi_cpu_product_run(plan, &t, &self->pieces, piece, self);
-    return SPS_OK;
+    return spsi_cpu_product_run(plan, args, &self->pieces, piece, self);
 }
 
 /* --- plan */
@@ -181,10 +176,8 @@ static bool fits(const sps_problem *p, const char **why_not)
  * again. */
 static double cost(const sps_problem *p)
 {
-    const double again = 8.0 * (double)p->f->nnz * p->f->distinct64 * 0.25;
-
-    return (1.2 * spsi_spmm_floor(p) + 5.0 * (double)p->f->nrow + again) /
-           p->machine->copy;
+    return (1.2 * spsi_spmm_floor(p) + 5.0 * (double)p->f->nrow +
+            spsi_cpu_product_again(p)) / p->machine->copy;
 }
 
 static sps_status refresh(sps_plan *plan)
@@ -196,21 +189,17 @@ static sps_status refresh(sps_plan *plan)
 
 static void destroy(sps_plan *plan)
 {
-    slices_plan *self = (slices_plan *)plan;
-
-    spsi_slices_clear(plan->ctx, &self->slices);
-    spsi_free(plan->ctx, self->pieces.row);
+    spsi_slices_clear(plan->ctx, &((slices_plan *)plan)->slices);
 }
 
 static sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    sps_context *ctx = super->ctx;
     slices_plan *self = (slices_plan *)super;
     sps_slices *f = &self->slices;
     sps_status st;
 
-    SPS_TRY(spsi_slices_from_csr(ctx, p->local, f));
-    SPS_TRY(spsi_cpu_pieces_open(ctx, f->start, f->slices, 8, &self->pieces));
+    SPS_TRY(spsi_slices_from_csr(super->ctx, p->local, f));
+    SPS_TRY(spsi_cpu_pieces_open(super, f->start, f->slices, 8, &self->pieces));
     super->bytes = spsi_slices_size(f);
     snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry",
              (double)super->bytes / (double)(f->nnz > 0 ? f->nnz : 1));
