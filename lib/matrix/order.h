@@ -11,6 +11,22 @@
 extern "C" {
 #endif
 
+/* What is sorted by a number, and where it was. */
+typedef struct sps_keyed {
+    int64_t key, at;
+} sps_keyed;
+/* Compares two sps_keyed, or structs that begin with one, for qsort: by key,
+ * and those with equal keys by their place. */
+int spsi_by_key(const void *a, const void *b);
+/* Compares two pairs of int32_t: by the first, then by the second. */
+int spsi_by_pair(const void *a, const void *b);
+/* Sorts the columns of a row, most of which are short or sorted already. */
+void spsi_sort_columns(int32_t *col, int64_t count);
+/* Creates the n x n permutation whose row i has a 1 in column order[i]; for an
+ * order of NULL, the identity. */
+sps_status spsi_permutation(sps_context *ctx, int64_t n, const int32_t *order,
+                            sps_csr **P_p);
+
 /* The graph of A + A' without loops: the neighbours of vertex i are
  * next[start[i]] .. next[start[i+1]-1], ascending. */
 typedef struct sps_graph {

@@ -8,20 +8,6 @@
 
 #include "matrix/order.h"
 
-typedef struct node {
-    uint64_t key;
-    int64_t at;
-} node;
-
-/* Compares nodes by key; nodes with equal keys keep their order. */
-static int by_key(const void *a, const void *b)
-{
-    const node *x = a, *y = b;
-
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
 sps_status spsi_morton_box(sps_context *ctx, const double *x, int64_t m, int d,
                            sps_box *box)
 {
@@ -61,15 +47,16 @@ uint64_t spsi_morton_key(const sps_box *box, const double *x, int d)
 sps_status spsi_order_morton(sps_context *ctx, const double *x, int64_t m,
                              int d, int unknowns, int32_t *order)
 {
-    node *nodes = NULL;
+    sps_keyed *nodes = NULL;
     sps_box box;
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, m, &nodes));
     SPS_TRY(spsi_morton_box(ctx, x, m, d, &box));
     for (int64_t i = 0; i < m; i++)
-        nodes[i] = (node){ spsi_morton_key(&box, x + i * d, d), i };
-    qsort(nodes, (size_t)m, sizeof *nodes, by_key);
+        nodes[i] = (sps_keyed){
+            (int64_t)spsi_morton_key(&box, x + i * d, d), i };
+    qsort(nodes, (size_t)m, sizeof *nodes, spsi_by_key);
     for (int64_t i = 0; i < m; i++)
         for (int u = 0; u < unknowns; u++)
             order[i * unknowns + u] = (int32_t)(nodes[i].at * unknowns + u);

@@ -72,15 +72,6 @@ typedef struct search {
     int32_t stamp;
 } search;
 
-/* Orders by degree, then by number. */
-static int by_degree(const void *a, const void *b)
-{
-    const int32_t *x = a, *y = b;
-
-    if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
-    return x[1] < y[1] ? -1 : x[1] > y[1];
-}
-
 /* Appends the unseen neighbours of i at queue[count]; returns the new count. */
 static int64_t visit(search *s, int32_t i, int64_t count)
 {
@@ -95,7 +86,7 @@ static int64_t visit(search *s, int32_t i, int64_t count)
         s->by_degree[2 * found] = (int32_t)degree(g, j);
         s->by_degree[2 * found++ + 1] = j;
     }
-    qsort(s->by_degree, (size_t)found, 2 * sizeof(int32_t), by_degree);
+    qsort(s->by_degree, (size_t)found, 2 * sizeof(int32_t), spsi_by_pair);
     for (int64_t t = 0; t < found; t++)
         s->queue[count + t] = s->by_degree[2 * t + 1];
     return count + found;

@@ -16,18 +16,9 @@
 #include "operator/trade.h"
 
 typedef struct node {
-    uint64_t key;
-    int64_t at;               /* global old number */
+    sps_keyed super;          /* key and global old number */
     int64_t index;            /* its position where it was received */
 } node;
-
-static int by_key(const void *a, const void *b)
-{
-    const node *x = a, *y = b;
-
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
 
 /* ---------------------------------------------------------- sizes of nodes */
 
@@ -114,15 +105,15 @@ fail:
 /* -------------------------------------------------------------------- cuts */
 
 /* Returns how many of the sorted own nodes are below (key, at). */
-static int64_t below(const node *nodes, int64_t count, uint64_t key, int64_t at)
+static int64_t below(const node *nodes, int64_t count, int64_t key, int64_t at)
 {
-    const node wanted = { .key = key, .at = at };
+    const sps_keyed wanted = { key, at };
     int64_t low = 0, high = count;
 
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
 
-        if (by_key(&nodes[middle], &wanted) < 0) low = middle + 1;
+        if (spsi_by_key(&nodes[middle], &wanted) < 0) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -131,8 +122,7 @@ static int64_t below(const node *nodes, int64_t count, uint64_t key, int64_t at)
 /* A cut between two processes: the nodes below (key, at) belong before it.  Of
  * the part that is bisected, low is not above the cut, and high is. */
 typedef struct cut {
-    uint64_t key;
-    int64_t low, high;
+    int64_t key, low, high;
 } cut;
 
 /* Makes one step of the bisection of all cuts, of keys or, with `numbers`, of
@@ -147,7 +137,7 @@ static sps_status bisect(const sps_partition *p, const node *nodes,
         const int64_t middle = c[i].low + (c[i].high - c[i].low) / 2;
 
         sum[i] = (double)below(nodes, p->nodes,
-                               numbers ? c[i].key : (uint64_t)middle,
+                               numbers ? c[i].key : middle,
                                numbers ? middle : 0);
     }
     SPS_TRY(spsi_reduce(p->ctx, sum, cuts));
@@ -168,7 +158,7 @@ static sps_status bisect_all(const sps_partition *p, const node *nodes,
     sps_status st = SPS_OK;
 
     for (int i = 0; i < cuts; i++) {
-        if (numbers) c[i].key = (uint64_t)c[i].low;
+        if (numbers) c[i].key = c[i].low;
         c[i].low = 0;
         c[i].high = high;
     }
@@ -186,7 +176,9 @@ static sps_status highest_key(const sps_partition *p, const node *nodes,
     int bits = 0;
     sps_status st;
 
-    while (p->nodes > 0 && bits < 62 && nodes[p->nodes - 1].key >> bits) bits++;
+    while (p->nodes > 0 && bits < 62 &&
+           nodes[p->nodes - 1].super.key >> bits)
+        bits++;
     most = bits;
     SPS_TRY(spsi_comm_largest(p->ctx, &most));
     *high = most < 62 ? INT64_C(1) << (int)most : INT64_MAX;
@@ -240,9 +232,9 @@ static sps_status take(sps_partition *p, const node *nodes)
                        sizeof *got));
     for (int64_t i = 0; i < count; i++) {
         got[i].index = i;
-        p->taken[i] = got[i].at;
+        p->taken[i] = got[i].super.at;
     }
-    if (count > 0) qsort(got, (size_t)count, sizeof *got, by_key);
+    if (count > 0) qsort(got, (size_t)count, sizeof *got, spsi_by_key);
     for (int64_t j = 0; j < count; j++) p->to[got[j].index] = j;
 fail:
     spsi_free(p->ctx, got);
@@ -285,9 +277,11 @@ sps_status spsi_partition_find(const sps_operator *op, const char *how,
     SPS_TRY(!strcmp(how, "morton") ? morton_keys(op, o->coords, p, key)
                                    : spsi_partition_metis(op, p, key));
     for (int64_t i = 0; i < p->nodes; i++)
-        nodes[i] = (node){ .key = key[i], .at = p->first + i };
-    if (p->nodes > 0) qsort(nodes, (size_t)p->nodes, sizeof *nodes, by_key);
-    for (int64_t i = 0; i < p->nodes; i++) p->given[i] = nodes[i].at - p->first;
+        nodes[i].super = (sps_keyed){ (int64_t)key[i], p->first + i };
+    if (p->nodes > 0)
+        qsort(nodes, (size_t)p->nodes, sizeof *nodes, spsi_by_key);
+    for (int64_t i = 0; i < p->nodes; i++)
+        p->given[i] = nodes[i].super.at - p->first;
     SPS_TRY(find_cuts(p, nodes));
     SPS_TRY(take(p, nodes));
     SPS_TRY(give_places(p));

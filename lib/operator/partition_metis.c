@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/comm.h"
+#include "matrix/order.h"
 #include "operator/direct.h"
 #include "operator/operator_ranks.h"
 #include "operator/partition.h"
@@ -13,14 +14,6 @@
 typedef struct edge {
     int32_t low, high;        /* global numbers of the nodes, from 1 on */
 } edge;
-
-static int by_ends(const void *a, const void *b)
-{
-    const edge *x = a, *y = b;
-
-    if (x->low != y->low) return x->low < y->low ? -1 : 1;
-    return x->high < y->high ? -1 : x->high > y->high;
-}
 
 /* Finds the edges of own rows, each once. */
 static sps_status find_edges(const sps_operator *op, const sps_partition *p,
@@ -39,9 +32,9 @@ static sps_status find_edges(const sps_operator *op, const sps_partition *p,
 
             if (a != b) e[found++] = a < b ? (edge){ a, b } : (edge){ b, a };
         }
-    if (found > 0) qsort(e, (size_t)found, sizeof *e, by_ends);
+    if (found > 0) qsort(e, (size_t)found, sizeof *e, spsi_by_pair);
     for (int64_t i = 0; i < found; i++)
-        if (i == 0 || by_ends(&e[i - 1], &e[i])) e[kept++] = e[i];
+        if (i == 0 || spsi_by_pair(&e[i - 1], &e[i])) e[kept++] = e[i];
     *edge_p = e;
     *count = kept;
 fail:

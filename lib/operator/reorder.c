@@ -21,28 +21,11 @@
 #define GAIN 1.15
 enum { FEW = 4096, HUB = 50 };
 
-typedef struct pair {
-    int32_t col;
-    int64_t entry;
-} pair;
-
-static int by_column(const void *a, const void *b)
-{
-    const pair *x = a, *y = b;
-
-    return (x->col > y->col) - (x->col < y->col);
-}
-
 /* ------------------------------------------------------------------ matrix */
-
-static size_t value_size(const sps_csr *A)
-{
-    return A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
-}
 
 static void take_values(const sps_csr *A, const int64_t *entry, void *val)
 {
-    const size_t size = value_size(A);
+    const size_t size = spsi_dtype_size(A->dtype);
 
     for (int64_t p = 0; p < A->nnz; p++)
         memcpy((char *)val + (size_t)p * size,
@@ -57,7 +40,7 @@ static sps_status permute(sps_context *ctx, const sps_csr *A,
     const int64_t n = A->nrow;
     sps_status st;
     int32_t *place = NULL;
-    pair *row = NULL;
+    sps_keyed *row = NULL;
     int64_t q = 0;
 
     SPS_TRY(sps_csr_create(ctx, n, n, A->nnz, A->dtype, &r->A));
@@ -70,11 +53,11 @@ static sps_status permute(sps_context *ctx, const sps_csr *A,
         const int64_t length = A->rowptr[order[i] + 1] - p;
 
         for (int64_t t = 0; t < length; t++)
-            row[t] = (pair){ place[A->col[p + t]], p + t };
-        qsort(row, (size_t)length, sizeof *row, by_column);
+            row[t] = (sps_keyed){ place[A->col[p + t]], p + t };
+        qsort(row, (size_t)length, sizeof *row, spsi_by_key);
         for (int64_t t = 0; t < length; t++, q++) {
-            r->A->col[q] = row[t].col;
-            r->entry[q] = row[t].entry;
+            r->A->col[q] = (int32_t)row[t].key;
+            r->entry[q] = row[t].at;
         }
         r->A->rowptr[i + 1] = q;
     }
@@ -83,22 +66,6 @@ static sps_status permute(sps_context *ctx, const sps_csr *A,
 fail:
     spsi_free(ctx, place);
     spsi_free(ctx, row);
-    return st;
-}
-
-/* Creates P, whose row i has a 1 in column order[i]. */
-static sps_status make_permutation(sps_context *ctx, int64_t n,
-                                   const int32_t *order, sps_csr **P_p)
-{
-    sps_status st;
-
-    SPS_TRY(sps_csr_create(ctx, n, n, n, SPS_F64, P_p));
-    for (int64_t i = 0; i < n; i++) {
-        (*P_p)->rowptr[i + 1] = i + 1;
-        (*P_p)->col[i] = order[i];
-        ((double *)(*P_p)->val)[i] = 1;
-    }
-fail:
     return st;
 }
 
@@ -175,9 +142,9 @@ static sps_status make_inner(sps_operator *op, const sps_options *o,
     plain.reorder = "none";
     sps_options_default(&of_order);
     of_order.strict_nonfinite = o->strict_nonfinite;
-    SPS_TRY(make_permutation(op->ctx, op->n, order, &r->P));
+    SPS_TRY(spsi_permutation(op->ctx, op->n, order, &r->P));
     SPS_TRY(spsi_csr_transpose(op->ctx, r->P, &r->T));
-    SPS_TRY(spsi_new(op->ctx, (size_t)r->A->nnz * value_size(r->A), &r->val));
+    SPS_TRY(spsi_new(op->ctx, (size_t)r->A->nnz * spsi_dtype_size(r->A->dtype), &r->val));
     SPS_TRY(sps_operator_csr(op->ctx, r->A, op->width, &plain, &r->inner));
     SPS_TRY(sps_operator_csr(op->ctx, r->P, op->width, &of_order, &r->forth));
     SPS_TRY(sps_operator_csr(op->ctx, r->T, op->width, &of_order, &r->back));

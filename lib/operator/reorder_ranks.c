@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "matrix/order.h"
 #include "operator/operator_ranks.h"
 #include "operator/partition.h"
 #include "operator/reorder.h"
@@ -110,17 +111,6 @@ fail:
     return st;
 }
 
-typedef struct pair {
-    int64_t col, entry;
-} pair;
-
-static int by_column(const void *a, const void *b)
-{
-    const pair *x = a, *y = b;
-
-    return (x->col > y->col) - (x->col < y->col);
-}
-
 /* Sorts the received entries into the new rows: entry p of these is number
  * entry[p] of what was received. */
 static sps_status sort_rows(sps_context *ctx, const sps_moves *m,
@@ -128,7 +118,7 @@ static sps_status sort_rows(sps_context *ctx, const sps_moves *m,
                             sps_csr *C, int64_t *entry)
 {
     int64_t q = 0, longest = 0;
-    pair *row = NULL;
+    sps_keyed *row = NULL;
     sps_status st;
 
     for (int64_t i = 0; i < m->rows; i++)
@@ -137,11 +127,12 @@ static sps_status sort_rows(sps_context *ctx, const sps_moves *m,
     for (int64_t i = 0; i < m->rows; i++) {
         const int64_t at = C->rowptr[m->to[i]], count = in_length[i];
 
-        for (int64_t t = 0; t < count; t++) row[t] = (pair){ in[q + t], q + t };
-        if (count > 0) qsort(row, (size_t)count, sizeof *row, by_column);
+        for (int64_t t = 0; t < count; t++)
+            row[t] = (sps_keyed){ in[q + t], q + t };
+        if (count > 0) qsort(row, (size_t)count, sizeof *row, spsi_by_key);
         for (int64_t t = 0; t < count; t++) {
-            C->global[at + t] = row[t].col;
-            entry[at + t] = row[t].entry;
+            C->global[at + t] = row[t].key;
+            entry[at + t] = row[t].at;
         }
         q += count;
     }

@@ -14,6 +14,8 @@
 
 #include <math.h>
 
+#include "matrix/order.h"
+
 /* Largest number of rows of an A_c that is stored on each process in any case:
  * on a GPU a level of few rows takes less time than its messages would. */
 enum { GATHERED = 2000, GATHERED_CUDA = 20000 };
@@ -85,21 +87,6 @@ fail:
 }
 
 /* ------------------------------------------------------------------------ P */
-
-static sps_status identity(over_ranks *w, sps_csr **P_p)
-{
-    const int64_t n = w->fine.super.n;
-    sps_status st;
-
-    SPS_TRY(sps_csr_create(w->fine.super.ctx, n, n, n, SPS_F64, P_p));
-    for (int64_t i = 0; i < n; i++) {
-        (*P_p)->rowptr[i + 1] = i + 1;
-        (*P_p)->col[i] = (int32_t)i;
-        ((double *)(*P_p)->val)[i] = 1;
-    }
-fail:
-    return st;
-}
 
 /* *P_p = P, smoothed unless that takes too many products. */
 static sps_status smooth(over_ranks *w, const amg_tentative *t, bool again,
@@ -227,7 +214,9 @@ static sps_status make_p(over_ranks *w, bool again)
     double *near = NULL;
     sps_status st;
 
-    SPS_TRY(small ? identity(w, &P) : make_own_p(w, again, &P, &near));
+    SPS_TRY(small ? spsi_permutation(w->fine.super.ctx, w->fine.super.n, NULL,
+                                     &P)
+                  : make_own_p(w, again, &P, &near));
     SPS_TRY(spsi_amg_number(M->A, P->ncol, &w->span));
     if (!again) SPS_TRY(decide(w, P->ncol));
     if (w->spread) scale_columns(P, near);

@@ -11,8 +11,9 @@
 #include "solvers/precond/product_pair.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "matrix/order.h"
 
 /* Largest number of entries of a row; those nearest to the diagonal are
  * kept. */
@@ -29,13 +30,6 @@ struct fsai {
 };
 
 /* ---------------------------------------------------------------- pattern */
-
-static int ascending(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Finds the columns <= i within graph distance `power` of row i and stores them
  * sorted in col (up to n elements).  Returns their number.  seen[j] = i + 1
@@ -57,7 +51,7 @@ static int64_t reach(const sps_csr *A, int64_t i, int power, int64_t *seen,
                 }
     for (int64_t t = 0; t < count; t++)
         if (col[t] <= i) col[kept++] = col[t];
-    qsort(col, (size_t)kept, sizeof *col, ascending);
+    spsi_sort_columns(col, kept);
     if (kept > LONGEST) {
         memmove(col, col + kept - LONGEST, LONGEST * sizeof *col);
         kept = LONGEST;

@@ -19,14 +19,12 @@
 #include "solvers/precond/prepare.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "matrix/order.h"
 
 /* auto chooses match if a diagonal entry is below this fraction of its row. */
 #define SMALL 1e-3
-enum { SHORT_ROW = 48 };
 static bool is(const char *option, const char *word)
 {
     return !strcmp(option, word);
@@ -99,30 +97,6 @@ fail:
 
 /* ---------------------------------------------------------------- permute */
 
-static int by_column(const void *a, const void *b)
-{
-    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Sorts the columns of a row, which are sorted already where only rows were
- * permuted; most rows are short. */
-static void sort_row(int32_t *col, int64_t count)
-{
-    if (count > SHORT_ROW) {
-        qsort(col, (size_t)count, sizeof *col, by_column);
-        return;
-    }
-    for (int64_t p = 1; p < count; p++) {
-        const int32_t j = col[p];
-        int64_t q = p;
-
-        for (; q > 0 && col[q - 1] > j; q--) col[q] = col[q - 1];
-        col[q] = j;
-    }
-}
-
 /* Makes B from A, using from, to, row and col. */
 static sps_status permute(sps_precond *M, struct prepared *m)
 {
@@ -148,7 +122,7 @@ static sps_status permute(sps_precond *M, struct prepared *m)
             w[place[c]] = m->row[r] * spsi_csr_value(A, p) * m->col[c];
         }
         m->B->rowptr[i + 1] = q;
-        sort_row(m->B->col + m->B->rowptr[i], q - m->B->rowptr[i]);
+        spsi_sort_columns(m->B->col + m->B->rowptr[i], q - m->B->rowptr[i]);
         for (int64_t p = m->B->rowptr[i]; p < q; p++)
             ((double *)m->B->val)[p] = w[m->B->col[p]];
     }
