@@ -176,6 +176,7 @@ fail:
     return st;
 }
 
+/* Without pivots, Cholesky factors of the lower triangle. */
 sps_status spsi_small_factor(sps_small *A, int32_t *pivot, int *info)
 {
     const lapack_int n = A->rows;
@@ -185,8 +186,10 @@ sps_status spsi_small_factor(sps_small *A, int32_t *pivot, int *info)
     *info = 0;
     if (n == 0) return SPS_OK;
     SPS_TRY(spsi_blas_begin(A->ctx, 1));
-    *info = (int)LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A->v,
-                                     A->max_rows, pivot);
+    *info = (int)(pivot ? LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, A->v,
+                                              A->max_rows, pivot)
+                        : LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, A->v,
+                                              A->max_rows));
     spsi_blas_end(1);
     /* What is not finite in A is not finite in its factors. */
     if (*info == 0 && !spsi_small_finite(A)) *info = (int)n;
@@ -196,19 +199,7 @@ fail:
 
 sps_status spsi_small_cholesky(sps_small *A, int *info)
 {
-    const lapack_int n = A->rows;
-    sps_status st = SPS_OK;
-
-    assert(A->rows == A->cols && spsi_small_on_host(A));
-    *info = 0;
-    if (n == 0) return SPS_OK;
-    SPS_TRY(spsi_blas_begin(A->ctx, 1));
-    *info = (int)LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', n, A->v,
-                                     A->max_rows);
-    spsi_blas_end(1);
-    if (*info == 0 && !spsi_small_finite(A)) *info = (int)n;
-fail:
-    return st;
+    return spsi_small_factor(A, NULL, info);
 }
 
 sps_status spsi_small_solve(const sps_small *A, const int32_t *pivot,

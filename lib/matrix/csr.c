@@ -68,18 +68,29 @@ fail:
     return st;
 }
 
+static void drop_arrays(sps_csr *A)
+{
+    A->rowptr = A->global = NULL;
+    A->col = NULL;
+    A->val = NULL;
+}
+
+/* The columns are in col, or in global (sps_csr_wrap_rows). */
 static sps_status copy_host(sps_context *ctx, const sps_csr *from, sps_csr *A)
 {
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &A->rowptr));
-    SPS_TRY(SPS_NEW(ctx, A->nnz, &A->col));
+    SPS_TRY(from->global ? SPS_NEW(ctx, A->nnz, &A->global)
+                         : SPS_NEW(ctx, A->nnz, &A->col));
     SPS_TRY(spsi_new_array(ctx, A->nnz, value_size(A->dtype), &A->val));
     memcpy(A->rowptr, from->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
-    if (A->nnz > 0) {
+    if (A->nnz == 0) return st;
+    if (from->global)
+        memcpy(A->global, from->global, (size_t)A->nnz * sizeof *A->global);
+    else
         memcpy(A->col, from->col, (size_t)A->nnz * sizeof *A->col);
-        memcpy(A->val, from->val, (size_t)A->nnz * value_size(A->dtype));
-    }
+    memcpy(A->val, from->val, (size_t)A->nnz * value_size(A->dtype));
 fail:
     return st;
 }
@@ -152,9 +163,7 @@ sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
     ctx->live++;
     *A = from;
     if (own == SPS_COPY) {
-        A->rowptr = NULL;
-        A->col = NULL;
-        A->val = NULL;
+        drop_arrays(A);
         SPS_TRY(place == SPS_HOST ? copy_host(ctx, &from, A)
                                   : copy_device(ctx, &from, A));
     }
@@ -163,25 +172,6 @@ sps_status sps_csr_wrap(sps_context *ctx, int64_t nrow, int64_t ncol,
 
 fail:
     sps_csr_destroy(ctx, &A);
-    return st;
-}
-
-static sps_status copy_rows(sps_context *ctx, const sps_csr *from, sps_csr *A)
-{
-    sps_status st;
-
-    A->rowptr = NULL;
-    A->global = NULL;
-    A->val = NULL;
-    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &A->rowptr));
-    SPS_TRY(SPS_NEW(ctx, A->nnz, &A->global));
-    SPS_TRY(spsi_new_array(ctx, A->nnz, value_size(A->dtype), &A->val));
-    memcpy(A->rowptr, from->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
-    if (A->nnz > 0) {
-        memcpy(A->global, from->global, (size_t)A->nnz * sizeof *A->global);
-        memcpy(A->val, from->val, (size_t)A->nnz * value_size(A->dtype));
-    }
-fail:
     return st;
 }
 
@@ -213,7 +203,10 @@ sps_status sps_csr_wrap_rows(sps_context *ctx, int64_t first, int64_t nrow,
     SPS_TRY(SPS_NEW(ctx, 1, &A));
     ctx->live++;
     *A = from;
-    if (own == SPS_COPY) SPS_TRY(copy_rows(ctx, &from, A));
+    if (own == SPS_COPY) {
+        drop_arrays(A);
+        SPS_TRY(copy_host(ctx, &from, A));
+    }
     *A_p = A;
     return SPS_OK;
 

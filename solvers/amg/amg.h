@@ -316,6 +316,12 @@ sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */
 void spsi_amg_close(amg *m);
 
 /* cycle.c */
+/* Performs the smoother's steps i = from .. degree - 1 for A z = u, with the
+ * columns u of U; *now_p is the iterate, *next_p the block for the next one.  D
+ * is the inverse of the diagonal, or NULL if A and U were multiplied by it. */
+sps_status spsi_amg_relax(const amg_smoother *s, const sps_operator *A,
+                          const sps_block *D, const sps_block *U, int from,
+                          sps_block **now_p, sps_block **next_p);
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);
 /* R -= Q a together with the entry of R into the next cycle (driver/precond.h,
  * `subtract`). */

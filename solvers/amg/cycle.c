@@ -58,20 +58,19 @@
 
 #include "block/single.h"
 
-/* Performs the smoother's steps i = from .. degree - 1; *now_p is the iterate,
- * *next_p the block for the next one. */
-static sps_status relax(const amg_level *l, const sps_block *U, int from,
-                        sps_block **now_p, sps_block **next_p)
+sps_status spsi_amg_relax(const amg_smoother *s, const sps_operator *A,
+                          const sps_block *D, const sps_block *U, int from,
+                          sps_block **now_p, sps_block **next_p)
 {
     sps_status st = SPS_OK;
 
-    for (int i = from; i < l->smoother.degree; i++) {
-        const double f = 1 / l->smoother.root[i];
+    for (int i = from; i < s->degree; i++) {
+        const double f = 1 / s->root[i];
         sps_block *now = *now_p;
 
         SPS_TRY(spsi_operator_apply_fused(
-            l->parts.own_op, false, -f, now, 0.0, *next_p,
-            &(sps_epilogue){ .W = U, .gamma = f, .delta = 1 }, NULL));
+            A, false, -f, now, 0.0, *next_p,
+            &(sps_epilogue){ .D = D, .W = U, .gamma = f, .delta = 1 }, NULL));
         *now_p = *next_p;
         *next_p = now;
     }
@@ -92,7 +91,8 @@ static sps_status begin(const amg_level *l, const sps_block *U,
     SPS_TRY(spsi_operator_apply_fused(l->parts.own_op, false, -f * g, U, 0.0,
                                       *now_p,
                                       &(sps_epilogue){ .delta = f + g }, NULL));
-    SPS_TRY(relax(l, U, 2, now_p, next_p));
+    SPS_TRY(spsi_amg_relax(&l->smoother, l->parts.own_op, NULL, U, 2, now_p,
+                           next_p));
 fail:
     return st;
 }
@@ -164,7 +164,8 @@ static sps_status cycle(const amg *m, int level, const sps_block *U,
         l->parts.own_op, false, -1.0, now, 0.0, next,
         &(sps_epilogue){ .W = U, .gamma = 1 }, NULL));
     SPS_TRY(correct(m, level, next, now));
-    SPS_TRY(relax(l, U, l->parts.ahead ? 1 : 0, &now, &next));
+    SPS_TRY(spsi_amg_relax(&l->smoother, l->parts.own_op, NULL, U,
+                           l->parts.ahead ? 1 : 0, &now, &next));
 fail:
     return st;
 }

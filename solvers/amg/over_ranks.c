@@ -345,29 +345,6 @@ static void destroy(sps_precond *M)
 
 /* ---------------------------------------------------------------- the cycle */
 
-/* Performs the smoother's steps i = from .. degree - 1 for A z = r, with the
- * columns r of R; *now_p is the iterate, *next_p the block for the next one. */
-static sps_status relax(const over_ranks *w, const sps_block *R, int from,
-                        sps_block **now_p, sps_block **next_p)
-{
-    const amg_level *l = w->fine.level;
-    sps_status st = SPS_OK;
-
-    for (int i = from; i < l->smoother.degree; i++) {
-        const double f = 1 / l->smoother.root[i];
-        sps_block *now = *now_p;
-
-        SPS_TRY(spsi_operator_apply_fused(
-            w->fine.super.A, false, -f, now, 0.0, *next_p,
-            &(sps_epilogue){ .D = w->inverse, .W = R, .gamma = f, .delta = 1 },
-            NULL));
-        *now_p = *next_p;
-        *next_p = now;
-    }
-fail:
-    return st;
-}
-
 /* Returns the part of X that holds the rows of process r; X has the rows of all
  * processes. */
 static sps_block rows_of(const over_ranks *w, const sps_block *X, int r)
@@ -440,15 +417,17 @@ fail:
  * first one end in Z. */
 static sps_status cycle(const over_ranks *w, const sps_block *R, sps_block *Z)
 {
+    const amg_smoother *p = &w->fine.level->smoother;
+    const sps_operator *A = w->fine.super.A;
     sps_block *now = w->other, *next = Z;
     sps_status st;
 
     spsi_block_narrow(w->other, R->k);
     spsi_block_narrow(w->rest, R->k);
     SPS_TRY(spsi_scale_rows(w->first, R, now));
-    SPS_TRY(relax(w, R, 1, &now, &next));
+    SPS_TRY(spsi_amg_relax(p, A, w->inverse, R, 1, &now, &next));
     SPS_TRY(correct(w, R, now));
-    SPS_TRY(relax(w, R, 0, &now, &next));
+    SPS_TRY(spsi_amg_relax(p, A, w->inverse, R, 0, &now, &next));
 fail:
     return st;
 }

@@ -24,6 +24,7 @@ typedef struct job {
     double *v, *before, *w;   /* n elements each */
     double *y;                /* S v before v is scaled by `factor` */
     double beta, alpha, factor;
+    bool drawn;               /* v is no longer the first vector */
     double *part;             /* partial result of each chunk */
 } job;
 
@@ -83,8 +84,9 @@ static void multiply(void *data, int64_t first, int64_t last)
     }
 }
 
-/* w -= alpha v, y = S w; part = w'w of each chunk. */
-static void subtract(void *data, int64_t first, int64_t last)
+/* w -= alpha v, or at first w = hashed values, zero where s is; y = S w; part =
+ * w'w of each chunk. */
+static void next_vector(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
 
@@ -92,7 +94,8 @@ static void subtract(void *data, int64_t first, int64_t last)
         double lane[LANES] = { 0 };
 
         for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
-            j->w[i] -= j->alpha * j->v[i];
+            if (!j->drawn) j->w[i] = j->s[i] == 0 ? 0 : spsi_coarse_start(i);
+            else j->w[i] -= j->alpha * j->v[i];
             j->y[i] = j->s[i] * j->w[i];
             lane[i % LANES] += j->w[i] * j->w[i];
         }
@@ -105,23 +108,6 @@ static void scale(void *data, int64_t first, int64_t last)
     const job *j = data;
 
     for (int64_t i = first; i < last; i++) j->w[i] *= j->factor;
-}
-
-/* w = hashed values, zero where s is, y = S w; part = w'w of each chunk. */
-static void draw(void *data, int64_t first, int64_t last)
-{
-    const job *j = data;
-
-    for (int64_t c = first; c < last; c++) {
-        double lane[LANES] = { 0 };
-
-        for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
-            j->w[i] = j->s[i] == 0 ? 0 : spsi_coarse_start(i);
-            j->y[i] = j->s[i] * j->w[i];
-            lane[i % LANES] += j->w[i] * j->w[i];
-        }
-        j->part[c] = join_lanes(lane);
-    }
 }
 
 /* part = the largest row sum of |H| of each chunk, followed by those of |S^2
@@ -169,11 +155,12 @@ static void start(sps_context *ctx, job *j)
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
     double sum;
 
-    spsi_team_run(ctx, chunks, 3 * n, draw, j);
+    spsi_team_run(ctx, chunks, 3 * n, next_vector, j);
     sum = sum_parts(j);
     j->factor = sum > 0 ? 1 / sqrt(sum) : 0;
     spsi_team_run(ctx, n, n, scale, j);
     advance(j);
+    j->drawn = true;
 }
 
 /* Runs the Lanczos process; computes the diagonal of its tridiagonal matrix, and
@@ -187,7 +174,7 @@ static void run(sps_context *ctx, job *j, double *diagonal, double *off)
         spsi_team_run(ctx, chunks, 2 * j->A->nnz, multiply, j);
         diagonal[t] = j->alpha = sum_parts(j);
         if (t + 1 == STEPS) break;
-        spsi_team_run(ctx, chunks, n, subtract, j);
+        spsi_team_run(ctx, chunks, n, next_vector, j);
         off[t] = j->beta = sqrt(sum_parts(j));
         j->factor = 1 / j->beta;
         spsi_team_run(ctx, n, n, scale, j);
