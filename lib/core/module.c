@@ -16,7 +16,7 @@
  * (a build tree keeps both in .libs).  Third, the installation folder
  * SPS_MODULE_DIR, known at compile time.
  *
- * The result is state of the process: found once, under pthread_once, then only
+ * The result is state of the process: found once, under a lock, then only
  * read.  Modules are never unloaded, because a CUDA runtime cannot be removed
  * from a process safely.
  *
@@ -35,21 +35,24 @@
 
 #define PATH_SIZE 4096
 
+/* How the catalogue of every module begins. */
+typedef struct catalogue {
+    int abi;
+    const char *version;         /* sps_version() when it was built */
+    const char *contents;        /* name, or architectures */
+} catalogue;
+
 /* A module, and what the search for it found. */
 typedef struct finder {
     const char *file, *symbol;
     int flags;                   /* flags for dlopen */
-    /* Returns NULL if the library can use this catalogue; otherwise returns why
-     * not and writes what the catalogue contains to text. */
-    const char *(*unfit)(const void *catalogue, char *text, size_t size);
-    const void *catalogue;
+    int abi;                     /* the one this library needs */
+    bool searched;
+    const catalogue *catalogue;
     char tried[SPS_ERROR_SIZE];  /* path of the module, or why none was found */
 } finder;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_once_t factor_once = PTHREAD_ONCE_INIT;
-static pthread_once_t engine_once[SPS_ENGINES] = { PTHREAD_ONCE_INIT,
-                                                  PTHREAD_ONCE_INIT };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
 static char no_device[128];        /* why there is no GPU; empty if there is
                                       one */
@@ -64,61 +67,36 @@ static void SPS_PRINTF(2, 3) append(finder *f, const char *format, ...)
     va_end(args);
 }
 
-static bool mismatch(int abi, int needed, const char *version, char *text,
-                     size_t size)
+/* Writes to text what the module contains and returns true, or returns false
+ * and writes why this library cannot use it. */
+static bool fits(const finder *f, const catalogue *m, char *text, size_t size)
 {
-    if (abi != needed)
+    if (m->abi != f->abi)
         (void)snprintf(text, size, "it has interface %d, but this library "
-                       "needs %d", abi, needed);
-    else if (strcmp(version, sps_version()) != 0)
+                       "needs %d", m->abi, f->abi);
+    else if (strcmp(m->version, sps_version()) != 0)
         (void)snprintf(text, size, "version %.20s, this library is %s",
-                       version, sps_version());
-    else
-        return false;
-    return true;
-}
-
-static const char *cuda_unfit(const void *catalogue, char *text, size_t size)
-{
-    const sps_module *m = catalogue;
-
-    if (mismatch(m->abi, SPS_MODULE_ABI, m->version, text, size)) return text;
-    (void)snprintf(text, size, "%s", m->architectures);
-    return NULL;
-}
-
-static const char *factor_unfit(const void *catalogue, char *text, size_t size)
-{
-    const sps_factor_library *m = catalogue;
-
-    if (mismatch(m->abi, SPS_FACTOR_ABI, m->version, text, size)) return text;
-    (void)snprintf(text, size, "%s", m->name);
-    return NULL;
-}
-
-static const char *engine_unfit(const void *catalogue, char *text, size_t size)
-{
-    const sps_engine *m = catalogue;
-
-    if (mismatch(m->abi, SPS_ENGINE_ABI, m->version, text, size)) return text;
-    (void)snprintf(text, size, "%s", m->name);
-    return NULL;
+                       m->version, sps_version());
+    else {
+        (void)snprintf(text, size, "%s", m->contents);
+        return true;
+    }
+    return false;
 }
 
 static finder cuda = {
-    "spsolve_cuda.so", "spsi_cuda_catalogue", RTLD_NOW | RTLD_LOCAL,
-    cuda_unfit, NULL, "",
+    .file = "spsolve_cuda.so", .symbol = "spsi_cuda_catalogue",
+    .flags = RTLD_NOW | RTLD_LOCAL, .abi = SPS_MODULE_ABI,
 };
 static finder factor = {
-    "spsolve_factor.so", "spsi_factor_catalogue",
-    RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, factor_unfit, NULL, "",
+    .file = "spsolve_factor.so", .symbol = "spsi_factor_catalogue",
+    .flags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND, .abi = SPS_FACTOR_ABI,
 };
-
 static finder engine[SPS_ENGINES] = {
-    { "spsolve_mpi-openmpi.so", "spsi_engine_catalogue", RTLD_NOW | RTLD_LOCAL,
-      engine_unfit, NULL, "" },
-    { "spsolve_mpi-mpich.so", "spsi_engine_catalogue", RTLD_NOW | RTLD_LOCAL,
-      engine_unfit, NULL, "" },
+    { .file = "spsolve_mpi-openmpi.so", .symbol = "spsi_engine_catalogue",
+      .flags = RTLD_NOW | RTLD_LOCAL, .abi = SPS_ENGINE_ABI },
+    { .file = "spsolve_mpi-mpich.so", .symbol = "spsi_engine_catalogue",
+      .flags = RTLD_NOW | RTLD_LOCAL, .abi = SPS_ENGINE_ABI },
 };
 
 /* Called for each path where the module may be, in the order of the search,
@@ -136,8 +114,7 @@ static bool is_there(finder *f, const char *path)
 static bool load(finder *f, const char *path)
 {
     char text[96];
-    const char *no = text;
-    const void *m;
+    const catalogue *m;
     void *handle;
 
     if (!is_there(f, path)) {
@@ -150,10 +127,9 @@ static bool load(finder *f, const char *path)
         return false;
     }
     m = dlsym(handle, f->symbol);
-    if (m) no = f->unfit(m, text, sizeof text);
-    else (void)snprintf(text, sizeof text, "no symbol %s", f->symbol);
-    if (no) {
-        append(f, "%s%s (%s)", *f->tried ? "; " : "", path, no);
+    if (!m) (void)snprintf(text, sizeof text, "no symbol %s", f->symbol);
+    if (!m || !fits(f, m, text, sizeof text)) {
+        append(f, "%s%s (%s)", *f->tried ? "; " : "", path, text);
         return false;
     }
     (void)snprintf(f->tried, sizeof f->tried, "%s (%s)", path, text);
@@ -194,7 +170,7 @@ static bool beside_library(finder *f, visit v)
     const char *slash;
     size_t length;
 
-    if (!dladdr((void *)&once, &info) || !info.dli_fname) return false;
+    if (!dladdr(&cuda, &info) || !info.dli_fname) return false;
     slash = strrchr(info.dli_fname, '/');
     if (!slash) return false; /* a static program called without a path */
     length = (size_t)(slash - info.dli_fname);
@@ -222,46 +198,29 @@ static bool search(finder *f, visit v)
 #endif
 }
 
-static void find(void)
+static const void *found(finder *f, char *why, size_t size)
 {
-    search(&cuda, load);
-}
-
-static void find_factor(void)
-{
-    search(&factor, load);
-}
-
-static void find_openmpi(void)
-{
-    search(&engine[SPS_OPENMPI], load);
-}
-
-static void find_mpich(void)
-{
-    search(&engine[SPS_MPICH], load);
+    pthread_mutex_lock(&lock);
+    if (!f->searched) search(f, load);
+    f->searched = true;
+    pthread_mutex_unlock(&lock);
+    (void)snprintf(why, size, "%s", f->tried);
+    return f->catalogue;
 }
 
 const sps_module *spsi_module_load(char *why, size_t size)
 {
-    pthread_once(&once, find);
-    (void)snprintf(why, size, "%s", cuda.tried);
-    return cuda.catalogue;
+    return found(&cuda, why, size);
 }
 
 const sps_factor_library *spsi_module_factor(char *why, size_t size)
 {
-    pthread_once(&factor_once, find_factor);
-    (void)snprintf(why, size, "%s", factor.tried);
-    return factor.catalogue;
+    return found(&factor, why, size);
 }
 
 const sps_engine *spsi_module_engine(int which, char *why, size_t size)
 {
-    pthread_once(&engine_once[which], which == SPS_OPENMPI ? find_openmpi
-                                                           : find_mpich);
-    (void)snprintf(why, size, "%s", engine[which].tried);
-    return engine[which].catalogue;
+    return found(&engine[which], why, size);
 }
 
 bool spsi_module_installed(void)
