@@ -17,6 +17,7 @@
 #include "operator/operator_ranks.h"
 #include "core/options.h"
 #include "operator/reorder.h"
+#include "plan/measure.h"
 
 /* ------------------------------------------------------------------ plans */
 
@@ -66,15 +67,6 @@ sps_problem spsi_operator_problem(const sps_operator *op, int k)
     return problem(op, SPS_OP_SPMM, k, NULL);
 }
 
-static const sps_kernel *find_kernel(const sps_context *ctx, const char *name)
-{
-    const sps_kernel *kernel;
-
-    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
-        if (strcmp(kernel->name, name) == 0) return kernel;
-    return NULL;
-}
-
 static const sps_kernel *kernel_for_checks(const sps_context *ctx)
 {
     const sps_kernel *kernel;
@@ -89,7 +81,7 @@ static const sps_kernel *kernel_for_checks(const sps_context *ctx)
 static bool unfit(const sps_operator *op, const sps_problem *p,
                   const char *name)
 {
-    const sps_kernel *kernel = find_kernel(op->ctx, name);
+    const sps_kernel *kernel = spsi_kernel_named(op->ctx, name);
     sps_problem asked = *p;
     const char *why;
 

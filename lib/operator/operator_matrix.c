@@ -9,6 +9,10 @@
 
 #include "core/team.h"
 
+/* The backend of the context if it has this function, else the host's. */
+#define WITH(ctx, function)                                                    \
+    ((ctx)->backend->function ? (ctx)->backend : spsi_backends[0])
+
 sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
 {
     const sps_backend *b = A->ctx->backend;
@@ -20,9 +24,8 @@ sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
     }
     if (b->local_diagonal)
         return b->local_diagonal(A->ctx, &A->local, diagonal);
-    if (!b->csr_diagonal) b = spsi_backends[0];
     SPS_TRY(spsi_operator_fetch(A));
-    SPS_TRY(b->csr_diagonal(A->ctx, A->A, diagonal));
+    SPS_TRY(WITH(A->ctx, csr_diagonal)->csr_diagonal(A->ctx, A->A, diagonal));
 fail:
     return st;
 }
@@ -43,12 +46,11 @@ sps_status spsi_matrix_block_inverse(const sps_operator *A,
                                      const int64_t *start, int64_t blocks,
                                      double *inverse, int64_t *bad)
 {
-    const sps_backend *b = A->ctx->backend;
     sps_status st;
 
-    if (!b->csr_block_inverse) b = spsi_backends[0];
     SPS_TRY(spsi_operator_fetch(A));
-    SPS_TRY(b->csr_block_inverse(A->ctx, A->A, start, blocks, inverse, bad));
+    SPS_TRY(WITH(A->ctx, csr_block_inverse)->csr_block_inverse(
+        A->ctx, A->A, start, blocks, inverse, bad));
 fail:
     return st;
 }
@@ -57,28 +59,20 @@ sps_status spsi_matrix_ilu0(sps_context *ctx, sps_csr *F,
                             const int64_t *diagonal, const sps_levels *levels,
                             bool positive, int64_t *bad)
 {
-    const sps_backend *b = ctx->backend;
-
-    if (!b->csr_ilu0) b = spsi_backends[0];
-    return b->csr_ilu0(ctx, F, diagonal, levels, positive, bad);
+    return WITH(ctx, csr_ilu0)->csr_ilu0(ctx, F, diagonal, levels, positive,
+                                         bad);
 }
 
 sps_status spsi_matrix_fsai(sps_context *ctx, const sps_csr *A, sps_csr *G,
                             double *v, bool symmetric, int64_t *bad)
 {
-    const sps_backend *b = ctx->backend;
-
-    if (!b->csr_fsai) b = spsi_backends[0];
-    return b->csr_fsai(ctx, A, G, v, symmetric, bad);
+    return WITH(ctx, csr_fsai)->csr_fsai(ctx, A, G, v, symmetric, bad);
 }
 
 sps_status spsi_matrix_ilut(sps_context *ctx, const sps_csr *B,
                             const sps_ilut_options *o, sps_ilut_result *r)
 {
-    const sps_backend *b = ctx->backend;
-
-    if (!b->csr_ilut) b = spsi_backends[0];
-    return b->csr_ilut(ctx, B, o, r);
+    return WITH(ctx, csr_ilut)->csr_ilut(ctx, B, o, r);
 }
 
 /* --- products */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* kernel_list.c - the kernels of each backend: those built into the library,
  * and those of the CUDA module. */
+#include <string.h>
+
 #include "core/module.h"
-#include "plan/planner.h"
+#include "plan/measure.h"
 
 /* Returns kernel i of a list that ends with NULL, or NULL past its end. */
 static const sps_kernel *kernel(const sps_kernel *const *list, int i)
@@ -16,6 +18,15 @@ const sps_kernel *spsi_registry_kernel(const sps_context *ctx, int i)
 {
     return kernel(ctx->opt.place == SPS_CUDA ? ctx->module->kernels
                                              : spsi_kernels_host, i);
+}
+
+const sps_kernel *spsi_kernel_named(const sps_context *ctx, const char *name)
+{
+    const sps_kernel *found;
+
+    for (int i = 0; (found = spsi_registry_kernel(ctx, i)); i++)
+        if (strcmp(found->name, name) == 0) break;
+    return found;
 }
 
 static const char *name_on_gpus(int i)

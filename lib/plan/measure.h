@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+/* kernel_list.c: returns the kernel of this name, or NULL if this build has
+ * none. */
+const sps_kernel *spsi_kernel_named(const sps_context *ctx, const char *name);
+
 /* Times the three bids with the lowest predicted cost and the best one of
  * cuSPARSE, and fills in the measured times.  *best is the number of the
  * fastest and *plan_p its plan; *best = -1 if no plan could be made. */

@@ -387,15 +387,6 @@ fail:
     return st;
 }
 
-static const sps_kernel *by_name(const sps_context *ctx, const char *name)
-{
-    const sps_kernel *kernel;
-
-    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
-        if (strcmp(kernel->name, name) == 0) break;
-    return kernel;
-}
-
 static sps_status choose(sps_context *ctx, const sps_problem *p,
                          const char *name, const char *wisdom, sps_bids *bids,
                          sps_plan **plan_p)
@@ -406,7 +397,7 @@ static sps_status choose(sps_context *ctx, const sps_problem *p,
     bool done = false;
 
     if (!measure && strcmp(name, "auto") != 0) {
-        pinned = by_name(ctx, name);
+        pinned = spsi_kernel_named(ctx, name);
         if (!pinned) return fail_unknown(ctx, name);
     }
     SPS_TRY(collect(ctx, p, bids));

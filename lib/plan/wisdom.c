@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plan/planner.h"
+#include "plan/measure.h"
 #include "io/stream/replace.h"
 
 #define HEADER "# spsolve wisdom 1\n"
@@ -50,17 +50,6 @@ static void make_key(sps_context *ctx, const sps_problem *p,
              p->op == SPS_OP_SPMM ? "spmm" : "sddmm", p->k,
              type_name(p->A->dtype), type_name(p->block), ctx->backend->name,
              n > 0 ? device : "-", hash, sps_version());
-}
-
-/* Returns the registered kernel of that name, or NULL if there is none in this
- * build. */
-static const char *known(const sps_context *ctx, const char *name)
-{
-    const sps_kernel *kernel;
-
-    for (int i = 0; (kernel = spsi_registry_kernel(ctx, i)); i++)
-        if (strcmp(kernel->name, name) == 0) return kernel->name;
-    return NULL;
 }
 
 /* Microseconds with three decimals, parsed as integer nanoseconds, so that the
@@ -99,6 +88,7 @@ static const char *search(const sps_context *ctx, const char *text,
     const char *found = NULL;
     const size_t length = strlen(key);
     char line[LINE], name[128], time[32];
+    const sps_kernel *kernel;
 
     for (const char *s = text, *end; *s; s = end) {
         const size_t n = strcspn(s, "\n");
@@ -112,8 +102,8 @@ static const char *search(const sps_context *ctx, const char *text,
         }
         if (strncmp(line, key, length) != 0) continue;
         if (sscanf(line + length, "%127s %31s", name, time) == 2 &&
-            known(ctx, name)) {
-            found = known(ctx, name);
+            (kernel = spsi_kernel_named(ctx, name))) {
+            found = kernel->name;
             *seconds = parse_seconds(time);
         }
     }
