@@ -206,6 +206,17 @@ fail:
 
 /* ------------------------------------------------------------------- csr */
 
+static sps_status emit_list(outlet *o, const char *type, spsi_sink_fn write,
+                            const void *data, int64_t count, size_t width)
+{
+    sps_status st;
+
+    SPS_TRY(emit_header(o, type, false, count, 0));
+    SPS_TRY(emit(o, write, data, count, width));
+fail:
+    return st;
+}
+
 /* Returns whether offsets and columns, which have one type, both fit into 32
  * bits. */
 static bool narrow(const sps_csr *A)
@@ -216,27 +227,19 @@ static bool narrow(const sps_csr *A)
 static sps_status emit_indices(outlet *o, const void *data)
 {
     const sps_csr *A = data;
-    sps_status st;
 
-    SPS_TRY(emit_header(o, narrow(A) ? TYPE("i4") : TYPE("i8"), false, A->nnz,
-                        0));
-    SPS_TRY(narrow(A) ? emit(o, copy_fours, A->col, A->nnz, 4)
-                      : emit(o, copy_wide, A->col, A->nnz, 8));
-fail:
-    return st;
+    return narrow(A)
+        ? emit_list(o, TYPE("i4"), copy_fours, A->col, A->nnz, 4)
+        : emit_list(o, TYPE("i8"), copy_wide, A->col, A->nnz, 8);
 }
 
 static sps_status emit_indptr(outlet *o, const void *data)
 {
     const sps_csr *A = data;
-    sps_status st;
 
-    SPS_TRY(emit_header(o, narrow(A) ? TYPE("i4") : TYPE("i8"), false,
-                        A->nrow + 1, 0));
-    SPS_TRY(narrow(A) ? emit(o, copy_narrow, A->rowptr, A->nrow + 1, 4)
-                      : emit(o, copy_eights, A->rowptr, A->nrow + 1, 8));
-fail:
-    return st;
+    return narrow(A)
+        ? emit_list(o, TYPE("i4"), copy_narrow, A->rowptr, A->nrow + 1, 4)
+        : emit_list(o, TYPE("i8"), copy_eights, A->rowptr, A->nrow + 1, 8);
 }
 
 static sps_status emit_format(outlet *o, const void *data)
@@ -254,25 +257,17 @@ static sps_status emit_shape(outlet *o, const void *data)
 {
     const sps_csr *A = data;
     const int64_t shape[2] = {A->nrow, A->ncol};
-    sps_status st;
 
-    SPS_TRY(emit_header(o, TYPE("i8"), false, 2, 0));
-    SPS_TRY(emit(o, copy_eights, shape, 2, 8));
-fail:
-    return st;
+    return emit_list(o, TYPE("i8"), copy_eights, shape, 2, 8);
 }
 
 static sps_status emit_data(outlet *o, const void *data)
 {
     const sps_csr *A = data;
-    const bool single = A->dtype == SPS_F32;
-    sps_status st;
 
-    SPS_TRY(emit_header(o, single ? TYPE("f4") : TYPE("f8"), false, A->nnz, 0));
-    SPS_TRY(emit(o, single ? copy_fours : copy_eights, A->val, A->nnz,
-                 single ? 4 : 8));
-fail:
-    return st;
+    return A->dtype == SPS_F32
+        ? emit_list(o, TYPE("f4"), copy_fours, A->val, A->nnz, 4)
+        : emit_list(o, TYPE("f8"), copy_eights, A->val, A->nnz, 8);
 }
 
 static sps_status write_npz_csr(sps_context *ctx, spsi_sink *s,

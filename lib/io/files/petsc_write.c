@@ -7,63 +7,39 @@
 #include "io/files/writer.h"
 #include "matrix/csr.h"
 
-static char *put_integer(char *p, int64_t v)
+/* Writes the lowest `bytes` bytes of v, the highest one of them first. */
+static char *put(char *p, uint64_t v, int bytes)
 {
-    for (int shift = 24; shift >= 0; shift -= 8)
+    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
         *p++ = (char)(v >> shift & 255);
     return p;
 }
 
-static char *put_real(char *p, double x)
+static uint64_t bits_of(double x)
 {
     uint64_t v;
 
     memcpy(&v, &x, sizeof v);
-    for (int shift = 56; shift >= 0; shift -= 8)
-        *p++ = (char)(v >> shift & 255);
-    return p;
+    return v;
 }
 
-static size_t print_integers(const void *data, int64_t first, int64_t last,
-                             char *text)
-{
-    const int32_t *v = data;
-    char *p = text;
-
-    for (int64_t i = first; i < last; i++) p = put_integer(p, v[i]);
-    return (size_t)(p - text);
-}
-
-static size_t print_lengths(const void *data, int64_t first, int64_t last,
-                            char *text)
-{
-    const int64_t *rowptr = data;
-    char *p = text;
-
-    for (int64_t i = first; i < last; i++)
-        p = put_integer(p, rowptr[i + 1] - rowptr[i]);
-    return (size_t)(p - text);
-}
-
-static size_t print_values(const void *data, int64_t first, int64_t last,
-                           char *text)
-{
-    char *p = text;
-
-    for (int64_t i = first; i < last; i++)
-        p = put_real(p, spsi_csr_value(data, i));
-    return (size_t)(p - text);
-}
-
-static size_t print_reals(const void *data, int64_t first, int64_t last,
-                          char *text)
-{
-    const double *x = data;
-    char *p = text;
-
-    for (int64_t i = first; i < last; i++) p = put_real(p, x[i]);
-    return (size_t)(p - text);
-}
+/* Defines a function that prints items first .. last-1 of data, of type T: of
+ * item i the number `value`, in `bytes` bytes. */
+#define PRINTER(name, T, value, bytes)                                         \
+    static size_t name(const void *data, int64_t first, int64_t last,          \
+                       char *text)                                             \
+    {                                                                          \
+        const T *from = data;                                                  \
+        char *p = text;                                                        \
+                                                                               \
+        for (int64_t i = first; i < last; i++)                                 \
+            p = put(p, (uint64_t)(value), bytes);                              \
+        return (size_t)(p - text);                                             \
+    }
+PRINTER(print_integers, int32_t, from[i], 4)
+PRINTER(print_lengths, int64_t, from[i + 1] - from[i], 4)
+PRINTER(print_values, sps_csr, bits_of(spsi_csr_value(from, i)), 8)
+PRINTER(print_reals, double, bits_of(from[i]), 8)
 
 static sps_status write_csr(sps_context *ctx, spsi_sink *s, const sps_csr *A,
                             bool symmetric)
