@@ -205,6 +205,15 @@ CLONED_BY_ISA(, spsi_cpu_strip_dots,
         int k, double *out),
        (m, x, ldx, y, ldy, k, out))
 
+/* Operands of a reduction over two blocks, or three (gram_pair), and the
+ * partial results of each chunk. */
+typedef struct gram_job {
+    chunks c;
+    const sps_block *X, *Y, *R;
+    int64_t items;
+    double *partial;
+} gram_job;
+
 static double *partial_of(const gram_job *j, int64_t row)
 {
     return j->partial + row / j->c.rows * j->items;
@@ -287,24 +296,36 @@ fail:
 /* --- Gram matrices */
 
 /* A wide X is also divided into panels of columns, which provides parallel work
- * if there are few chunks. */
+ * if there are few chunks; in single precision, as many as the buffer of a strip
+ * can hold. */
 #define PANEL 64
+
+static int panel_width(const sps_block *X)
+{
+    return X->dtype == SPS_F32 ? SPS_SINGLE_WIDEST : PANEL;
+}
 
 /* Adds X'Y over rows first .. last-1, for a panel of columns of X that begins
  * with column a0. */
 static void chunk_gram(const sps_block *X, const sps_block *Y, int64_t first,
                        int64_t last, int a0, double *sum)
 {
-    int kx = X->k - a0 < PANEL ? X->k - a0 : PANEL;
-    int64_t step = strip_rows(X->k > Y->k ? X->k : Y->k);
+    const int left = X->k - a0, width = panel_width(X);
+    const int kx = left < width ? left : width;
+    const int widest = X->dtype == SPS_F32 ? kx : X->k;
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = strip_rows(widest > Y->k ? widest : Y->k), ldx, ldy;
+    sps_block panel;
 
+    spsi_block_view(X, a0, kx, &panel);
     sum += (int64_t)a0 * Y->k;
     memset(sum, 0, (size_t)kx * (size_t)Y->k * sizeof *sum);
     for (int64_t i = first; i < last; i += step) {
         int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(&panel, i, m, xs, &ldx);
+        const double *y = spsi_cpu_strip_in(Y, i, m, ys, &ldy);
 
-        spsi_cpu_strip_gram(m, row_of(X, i) + a0, X->ld, kx, row_of(Y, i),
-                            Y->ld, Y->k, sum, Y->k);
+        spsi_cpu_strip_gram(m, x, ldx, kx, y, ldy, Y->k, sum, Y->k);
     }
 }
 
@@ -319,13 +340,14 @@ void spsi_cpu_unpack(const double *rows, sps_small *C)
 static void panel_grams(void *data, int64_t first, int64_t last)
 {
     const gram_job *j = data;
-    const int64_t panels = (j->X->k + PANEL - 1) / PANEL;
+    const int width = panel_width(j->X);
+    const int64_t panels = (j->X->k + width - 1) / width;
 
     for (int64_t t = first; t < last; t++) {
         const int64_t i = t / panels;
 
         chunk_gram(j->X, j->Y, i * j->c.rows, chunk_end(j->c, i),
-                   (int)(t % panels) * PANEL, j->partial + i * j->items);
+                   (int)(t % panels) * width, j->partial + i * j->items);
     }
 }
 
@@ -333,18 +355,16 @@ sps_status spsi_cpu_gram(const sps_block *X, const sps_block *Y, sps_small *C)
 {
     sps_status st;
     int64_t items = (int64_t)X->k * Y->k;
-    int64_t panels = (X->k + PANEL - 1) / PANEL;
+    const int width = panel_width(X);
+    int64_t panels = (X->k + width - 1) / width;
     chunks c = chunks_of(X->n, items);
-    const int64_t work = work_ns(c.n, X->k + Y->k, items);
     gram_job j = { c, X, Y, NULL, items, NULL };
     double *partial;
 
     SPS_TRY(spsi_cpu_scratch(X->ctx, c.count * items, &partial));
     j.partial = partial;
-    if (X->dtype == SPS_F32)
-        spsi_cpu_over_chunks(X->ctx, c, work, spsi_cpu_single_grams, &j);
-    else
-        spsi_team_run(X->ctx, c.count * panels, work, panel_grams, &j);
+    spsi_team_run(X->ctx, c.count * panels, work_ns(c.n, X->k + Y->k, items),
+                  panel_grams, &j);
     spsi_cpu_sum_chunks(X->ctx, c.count, items, partial);
     spsi_cpu_unpack(partial, C);
     return SPS_OK;

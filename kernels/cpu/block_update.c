@@ -168,6 +168,47 @@ CLONED_BY_ISA(, spsi_cpu_strip_mul,
 
 /* --- operations */
 
+/* Operands of Y = X c + b Y; c is packed (spsi_cpu_pack). */
+typedef struct mul_job {
+    const sps_block *X;
+    const double *packed;
+    double b;
+    sps_block *Y;
+} mul_job;
+
+/* Y = X c + b Y for X or a panel of it; c is packed. */
+static void mul_rows(const sps_block *X, const double *c, double b,
+                     sps_block *Y, int64_t first, int64_t last)
+{
+    double xs[SINGLE_ROOM], ys[SINGLE_ROOM];
+    int64_t step = strip_rows(X->k > Y->k ? X->k : Y->k), ldx, ldy;
+
+    for (int64_t i = first; i < last; i += step) {
+        int64_t m = last - i < step ? last - i : step;
+        const double *x = spsi_cpu_strip_in(X, i, m, xs, &ldx);
+        double *y = spsi_cpu_strip_in(Y, i, m, ys, &ldy);
+
+        spsi_cpu_strip_mul(m, x, ldx, X->k, c, Y->k, b, y, ldy, y, ldy);
+        spsi_cpu_strip_out(Y, i, m, y, ldy);
+    }
+}
+
+/* In single precision a panel of X has as many columns as the buffer of a strip
+ * can hold. */
+static void chunk_mul(void *data, int64_t first, int64_t last)
+{
+    const mul_job *j = data;
+    const int k = j->X->k;
+    const int width = j->X->dtype == SPS_F32 ? SPS_SINGLE_WIDEST : k;
+    sps_block panel;
+
+    for (int a0 = 0; a0 < k; a0 += width) {
+        spsi_block_view(j->X, a0, k - a0 < width ? k - a0 : width, &panel);
+        mul_rows(&panel, j->packed + a0 * packed_cols(j->Y->k),
+                 a0 ? 1.0 : j->b, j->Y, first, last);
+    }
+}
+
 sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
                               double b, sps_block *Y)
 {
@@ -180,7 +221,7 @@ sps_status spsi_cpu_mul_small(double a, const sps_block *X, const sps_small *C,
     spsi_cpu_pack(a, C, packed);
     spsi_cpu_over_chunks(X->ctx, chunks_of(X->n, 1),
                          work_ns(X->n, X->k + Y->k, (int64_t)X->k * Y->k),
-                         spsi_cpu_chunk_mul, &(mul_job){ X, packed, b, Y });
+                         chunk_mul, &(mul_job){ X, packed, b, Y });
     return SPS_OK;
 
 fail:

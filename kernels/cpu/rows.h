@@ -10,7 +10,7 @@
 #ifndef SPS_CPU_ROWS_H
 #define SPS_CPU_ROWS_H
 
-#include "block/block.h"
+#include "block/single.h"
 #include "core/backend.h"
 #include "core/team.h"
 #include "cpu/isa.h"
@@ -116,30 +116,6 @@ double *spsi_cpu_strip_in(const sps_block *X, int64_t i, int64_t m,
 /* Writes to X the rows that spsi_cpu_strip_in has copied. */
 void spsi_cpu_strip_out(sps_block *X, int64_t i, int64_t m,
                         const double *rows, int64_t ld);
-
-/* Operands of a reduction over two blocks, or three (gram_pair), and the
- * partial results of each chunk. */
-typedef struct gram_job {
-    chunks c;
-    const sps_block *X, *Y, *R;
-    int64_t items;
-    double *partial;
-} gram_job;
-
-/* Operands of Y = X c + b Y; c is packed (spsi_cpu_pack). */
-typedef struct mul_job {
-    const sps_block *X;
-    const double *packed;
-    double b;
-    sps_block *Y;
-} mul_job;
-
-/* block_single.c: X'Y of a chunk, for blocks in single precision.  All panels of
- * X are processed, and their sums follow each other in the partial result of
- * the chunk. */
-void spsi_cpu_single_grams(void *data, int64_t first, int64_t last);
-/* Y = X c + b Y for a chunk, in either precision. */
-void spsi_cpu_chunk_mul(void *data, int64_t first, int64_t last);
 
 /* What ctx->backend_data points to. */
 typedef struct cpu_state {
