@@ -98,16 +98,6 @@ static void write_runs(void *data, int64_t first, int64_t last)
                   f->base + f->run[s]);
 }
 
-static inline void put(void *to, sps_dtype to_type, int64_t i,
-                       const sps_csr_local *A, int64_t p)
-{
-    const double a = A->dtype == SPS_F64 ? ((const double *)A->val)[p]
-                                         : (double)((const float *)A->val)[p];
-
-    if (to_type == SPS_F64) ((double *)to)[i] = a;
-    else ((float *)to)[i] = (float)a;
-}
-
 /* Writes the entries of row r of slice s: those in runs to their places in
  * these, the others to e, e + 1, ...; returns the position after the last. */
 static int64_t write_row(const sps_csr_local *A, sps_runs *f, int64_t s, int r,
@@ -121,12 +111,12 @@ static int64_t write_row(const sps_csr_local *A, sps_runs *f, int64_t s, int r,
 
         while (q < f->run[s + 1] && f->base[q] < base) q++;
         if (q < f->run[s + 1] && f->base[q] == base) {
-            put(f->val, f->dtype, q * SPS_RUN + r, A, p);
+            spsi_put_value(f->val, f->dtype, q * SPS_RUN + r, A, p);
             continue;
         }
         f->rest_col[e] = A->col[p];
         f->rest_row[e] = (uint8_t)r;
-        put(f->rest_val, f->dtype, e++, A, p);
+        spsi_put_value(f->rest_val, f->dtype, e++, A, p);
     }
     return e;
 }

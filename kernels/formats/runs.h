@@ -55,6 +55,17 @@ sps_status spsi_runs_refresh(sps_context *ctx, const sps_csr_local *A,
 void spsi_runs_clear(sps_context *ctx, sps_runs *f);
 size_t spsi_runs_size(const sps_runs *f);
 
+/* Stores entry p of A at to[i], in the type of the values of a format. */
+static inline void spsi_put_value(void *to, sps_dtype type, int64_t i,
+                                  const sps_csr_local *A, int64_t p)
+{
+    const double a = A->dtype == SPS_F64 ? ((const double *)A->val)[p]
+                                         : (double)((const float *)A->val)[p];
+
+    if (type == SPS_F64) ((double *)to)[i] = a;
+    else ((float *)to)[i] = (float)a;
+}
+
 /* Returns whether all values are exact in single precision. */
 bool spsi_values_exact(sps_context *ctx, const sps_csr_local *A);
 

@@ -86,13 +86,9 @@ static void measure(void *data, int64_t first, int64_t last)
 static inline void put(const sps_csr_local *A, const sps_slices *f, int64_t s,
                        int64_t q, int64_t p)
 {
-    const double a = A->dtype == SPS_F64 ? ((const double *)A->val)[p]
-                                         : (double)((const float *)A->val)[p];
-
     if (f->col) f->col[q] = A->col[p];
     else f->near[q] = (uint16_t)(A->col[p] - f->base[s]);
-    if (f->dtype == SPS_F64) ((double *)f->val)[q] = a;
-    else ((float *)f->val)[q] = (float)a;
+    spsi_put_value(f->val, f->dtype, q, A, p);
 }
 
 static void copy(void *data, int64_t first, int64_t last)
