@@ -173,22 +173,26 @@ static const sps_small *seen(const set *s, const sps_small *C)
     return spsi_small_copy(C, s->host) == SPS_OK ? s->host : NULL;
 }
 
-/* Returns whether G = X'Y up to rounding. */
+/* Returns whether `got` is the dot product of column i of X and column j of Y
+ * up to rounding. */
+static bool good_dot(const host *h, const double *X, int i, const double *Y,
+                     int j, double got)
+{
+    long double sum = 0;
+
+    for (int64_t r = 0; r < h->n; r++)
+        sum += (long double)X[r * h->k + i] * Y[r * h->k + j];
+    return near(got, sum, DBL_EPSILON * (double)h->n);
+}
+
 static bool good_gram(const host *h, const double *X, const double *Y,
                       const sps_small *G)
 {
-    if (!G) return false;
-    for (int i = 0; i < h->k; i++)
-        for (int j = 0; j < h->k; j++) {
-            long double sum = 0;
-
-            for (int64_t r = 0; r < h->n; r++)
-                sum += (long double)X[r * h->k + i] * Y[r * h->k + j];
-            if (!near(*spsi_small_at(G, i, j), sum,
-                      DBL_EPSILON * (double)h->n))
+    for (int i = 0; G && i < h->k; i++)
+        for (int j = 0; j < h->k; j++)
+            if (!good_dot(h, X, i, Y, j, *spsi_small_at(G, i, j)))
                 return false;
-        }
-    return true;
+    return G;
 }
 
 /* Returns whether Y = Z + sign X C up to rounding; Z may be NULL, which means
@@ -221,16 +225,9 @@ static bool good_axpby(const host *h, const double *Y, const double *X,
 
 static bool good_norms(const host *h, const double *R, const sps_small *norm2)
 {
-    if (!norm2) return false;
-    for (int j = 0; j < h->k; j++) {
-        long double sum = 0;
-
-        for (int64_t r = 0; r < h->n; r++)
-            sum += (long double)R[r * h->k + j] * R[r * h->k + j];
-        if (!near(norm2->v[j], sum, DBL_EPSILON * (double)h->n))
-            return false;
-    }
-    return true;
+    for (int j = 0; norm2 && j < h->k; j++)
+        if (!good_dot(h, R, j, R, j, norm2->v[j])) return false;
+    return norm2;
 }
 
 /* Returns whether the operation of s transforms the blocks p into the blocks

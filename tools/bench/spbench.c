@@ -32,22 +32,6 @@ typedef struct job {
     sps_context_info info;        /* has the name of the device */
 } job;
 
-static char failure[700];         /* the first error of this process */
-
-static int fail(int code, const char *what, const char *detail)
-{
-    if (!*failure)
-        snprintf(failure, sizeof failure, "%.500s%.190s", what, detail);
-    return code;
-}
-
-/* Prints the error of this process if it is the one that tells it. */
-static void tell(int code, bool *tells)
-{
-    if (*failure && code && *tells) fprintf(stderr, "spbench: %s\n", failure);
-    *tells = false;
-}
-
 static void help(void)
 {
     printf("usage: spbench SYSTEM|-A FILE [options]\n"
@@ -300,7 +284,7 @@ static int failed(job *j, sps_status st)
     const char *text = sps_context_error(j->b.ctx);
 
     j->peer = st == SPS_EPEER;
-    return fail(code_of(st), *text ? text : sps_status_string(st), "");
+    return words_fail(code_of(st), *text ? text : sps_status_string(st), "");
 }
 
 static sps_status fill_all(job *j, const gen *g)
@@ -343,8 +327,8 @@ static int generate(job *j)
     sps_status st;
 
     if (!gen_open(&j->spec, &g, error))
-        return fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
-                    error, "");
+        return words_fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
+                          error, "");
     st = j->b.of.size > 1 ? fill_own(j, &g) : fill_all(j, &g);
     if (st == SPS_OK) {
         j->b.A->props = SPS_SORTED;
@@ -418,9 +402,9 @@ static int find_kernel(const job *j)
     for (int i = 0; (name = sps_list(NULL, gpu ? "kernel.cpu" :
                                      "kernel.cuda", i)); i++)
         if (!strcmp(name, j->b.kernel))
-            return fail(USAGE, j->b.kernel, gpu ? ": runs on the host" :
-                                                  ": runs on a GPU");
-    return fail(USAGE, j->b.kernel, ": no kernel of that name");
+            return words_fail(USAGE, j->b.kernel, gpu ? ": runs on the host"
+                                                      : ": runs on a GPU");
+    return words_fail(USAGE, j->b.kernel, ": no kernel of that name");
 }
 
 /* Checks whether the file of -tsv can be opened for appending. */
@@ -429,7 +413,7 @@ static int try_tsv(const char *name)
     FILE *f = name ? fopen(name, "a") : NULL;
 
     if (name && !f)
-        return fail(OUTPUT, name, " cannot be written");
+        return words_fail(OUTPUT, name, " cannot be written");
     if (f)
         fclose(f);
     return 0;
@@ -457,7 +441,7 @@ static int open_context(job *j)
     st = sps_context_create(&where, &j->b.ctx, &why);
     if (st != SPS_OK) {
         j->peer = st == SPS_EPEER;
-        return fail(code_of(st), why, "");
+        return words_fail(code_of(st), why, "");
     }
     j->info.struct_size = sizeof j->info;
     sps_context_information(j->b.ctx, &j->info);
@@ -473,14 +457,16 @@ static int run(job *j, bool *tells)
     int code = try_tsv(j->b.tsv);
 
     if (j->b.of.size > 1 && (!j->solve || j->spec.kind == GEN_LEAST))
-        code = fail(USAGE, "several processes need -solve and a square matrix",
-                    "; -mpi none makes each process a separate run");
+        code = words_fail(USAGE, "several processes need -solve and a "
+                          "square matrix", "; -mpi none makes each process a "
+                          "separate run");
     for (int i = 0; i < 3; i++) {
         code = launch_agree(&j->b.of, code, j->peer, tells);
         if (!code && !(j->blocks && step[i] == open_system)) code = step[i](j);
     }
     code = launch_agree(&j->b.of, code, j->peer, tells);
-    tell(code, tells);          /* mpirun ends the others when one has ended */
+    words_tell("spbench", code, tells);     /* mpirun ends the others when one
+                                               has ended */
     sps_csr_destroy(j->b.ctx, &j->b.A);
     sps_context_destroy(&j->b.ctx);
     return code;
@@ -491,8 +477,8 @@ static int run_together(job *j, bool *tells)
     int code;
 
     if (!launch_open(&j->b.of, j->apart))
-        return fail(USAGE, sps_context_error(NULL),
-                    "; -mpi none makes each process a separate run");
+        return words_fail(USAGE, sps_context_error(NULL),
+                          "; -mpi none makes each process a separate run");
     code = run(j, tells);
     launch_close(&j->b.of);
     return code;
@@ -534,7 +520,7 @@ static int serve(int argc, char **argv, bool *tells)
     }
     gen_default(&j.spec);
     if (read_words(&j, argc, argv, error))
-        return fail(USAGE, error, " (see spbench -help)");
+        return words_fail(USAGE, error, " (see spbench -help)");
     make_title(&j, argc, argv, title);
     j.b.title = title;
     return run_together(&j, tells);
@@ -542,13 +528,5 @@ static int serve(int argc, char **argv, bool *tells)
 
 int main(int argc, char **argv)
 {
-    bool tells = launch_rank() == 0;
-    int code;
-
-    argv = words_plain(&argc, argv);
-    code = argv ? serve(argc, argv, &tells)
-                : fail(MEMORY, "out of memory", "");
-    tell(code, &tells);
-    free(argv);
-    return code;
+    return words_main("spbench", argc, argv, serve);
 }

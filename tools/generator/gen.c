@@ -192,23 +192,22 @@ static int seed_option(int argc, char **argv, uint64_t *p, char error[160])
 int gen_option(gen_spec *spec, int argc, char **argv, char error[160])
 {
     const char *word = argc > 0 ? argv[0] : "";
+    const struct { const char *name; bool *set; } flags[] = {
+        {"-jump", &spec->jump}, {"-free", &spec->free},
+        {"-neumann", &spec->neumann}, {"-laplacian", &spec->laplacian},
+    };
+    const struct { const char *name; double low, high, *set; } reals[] = {
+        {"-aniso", 1e-6, 1e6, &spec->aniso},
+        {"-velocity", 0, 1e6, &spec->velocity},
+        {"-shift", 0, 1e300, &spec->shift}, {"-cond", 1, 1e300, &spec->cond},
+    };
 
-    if (!strcmp(word, "-jump"))
-        return spec->jump = true, 1;
-    if (!strcmp(word, "-free"))
-        return spec->free = true, 1;
-    if (!strcmp(word, "-neumann"))
-        return spec->neumann = true, 1;
-    if (!strcmp(word, "-laplacian"))
-        return spec->laplacian = true, 1;
-    if (!strcmp(word, "-aniso"))
-        return real_option(argc, argv, 1e-6, 1e6, &spec->aniso, error);
-    if (!strcmp(word, "-velocity"))
-        return real_option(argc, argv, 0, 1e6, &spec->velocity, error);
-    if (!strcmp(word, "-shift"))
-        return real_option(argc, argv, 0, 1e300, &spec->shift, error);
-    if (!strcmp(word, "-cond"))
-        return real_option(argc, argv, 1, 1e300, &spec->cond, error);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!strcmp(word, flags[i].name)) return *flags[i].set = true, 1;
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        if (!strcmp(word, reals[i].name))
+            return real_option(argc, argv, reals[i].low, reals[i].high,
+                               reals[i].set, error);
     if (!strcmp(word, "-deficient")) {
         if (argc < 2 || !whole(argv[1], 0, INT32_MAX, &spec->deficient))
             return fail(error, "-deficient needs a whole number, 0 or more",
@@ -243,44 +242,37 @@ static bool open_kind(gen *g, char error[160])
     }
 }
 
+/* Returns why options do not fit the kind, or NULL. */
+static const char *refused(const gen_spec *s)
+{
+    const gen_kind kind = s->kind;
+    const bool grid = gen_is_grid(s), least = kind == GEN_LEAST;
+    const struct { bool wrong; const char *why; } rules[] = {
+        {!grid && (s->jump || s->aniso != 1), "-jump and -aniso are for grids"},
+        {kind != GEN_RMAT && s->laplacian, "-laplacian is for rmat"},
+        {s->shift != 0 && !grid && !s->laplacian,
+         "-shift is for grids and for rmat with -laplacian"},
+        {s->free && kind != GEN_ELASTICITY, "-free is for elasticity"},
+        {s->neumann && kind != GEN_POISSON7 && kind != GEN_LAPLACE27,
+         "-neumann is for poisson7 and laplace27"},
+        {s->mass && !grid, "only grids have a mass matrix"},
+        {!least && (s->cond != 100 || s->deficient),
+         "-cond and -deficient are for leastsquares"},
+        {least && s->perturb,
+         "-perturb is not for leastsquares: use another -seed"},
+    };
+
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].wrong) return rules[i].why;
+    return NULL;
+}
+
 bool gen_open(const gen_spec *spec, gen *g, char error[160])
 {
-    const bool graph = spec->kind == GEN_RMAT;
-    const bool grid = gen_is_grid(spec);
-
     memset(g, 0, sizeof *g);
     g->spec = *spec;
-    if (!grid && (spec->jump || spec->aniso != 1)) {
-        fail(error, "-jump and -aniso are for grids", "");
-        return false;
-    }
-    if (!graph && spec->laplacian) {
-        fail(error, "-laplacian is for rmat", "");
-        return false;
-    }
-    if (spec->shift != 0 && !grid && !spec->laplacian) {
-        fail(error, "-shift is for grids and for rmat with -laplacian", "");
-        return false;
-    }
-    if (spec->free && spec->kind != GEN_ELASTICITY) {
-        fail(error, "-free is for elasticity", "");
-        return false;
-    }
-    if (spec->neumann && spec->kind != GEN_POISSON7 &&
-        spec->kind != GEN_LAPLACE27) {
-        fail(error, "-neumann is for poisson7 and laplace27", "");
-        return false;
-    }
-    if (spec->mass && !grid) {
-        fail(error, "only grids have a mass matrix", "");
-        return false;
-    }
-    if (spec->kind != GEN_LEAST && (spec->cond != 100 || spec->deficient)) {
-        fail(error, "-cond and -deficient are for leastsquares", "");
-        return false;
-    }
-    if (spec->kind == GEN_LEAST && spec->perturb) {
-        fail(error, "-perturb is not for leastsquares: use another -seed", "");
+    if (refused(spec)) {
+        fail(error, refused(spec), "");
         return false;
     }
     if (!open_kind(g, error)) {

@@ -15,15 +15,6 @@
 #include <omp.h>
 #endif
 
-static char failure[400];        /* the first error of this process */
-
-int mtxgen_fail(int code, const char *what, const char *detail)
-{
-    if (!*failure)
-        snprintf(failure, sizeof failure, "%.200s%.190s", what, detail);
-    return code;
-}
-
 /* ----------------------------------------------------------- command line */
 
 static void help(void)
@@ -162,13 +153,6 @@ static char *join(int argc, char **argv)
     return text;
 }
 
-/* Prints the error of this process if it is the one that tells it. */
-static void tell(int code, bool *tells)
-{
-    if (code && *tells) fprintf(stderr, "mtxgen: %s\n", failure);
-    *tells = false;
-}
-
 static void print_sizes(const gen *g, const mtxgen_job *j)
 {
     if (j->quiet || j->of.rank > 0) return;
@@ -190,8 +174,8 @@ static int run(const mtxgen_job *j, bool *tells)
     int code = 0;
 
     if (!gen_open(&j->spec, &g, error))
-        code = mtxgen_fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
-                           error, "");
+        code = words_fail(strncmp(error, "out of memory", 13) ? USAGE : MEMORY,
+                          error, "");
     code = launch_agree(&j->of, code, false, tells);
     if (!code)
         code = launch_agree(&j->of, mtxgen_write(&g, j), false, tells);
@@ -224,8 +208,8 @@ static int run_together(mtxgen_job *j, bool *tells)
     int code;
 
     if (!launch_open(&j->of, j->apart))
-        return mtxgen_fail(USAGE, sps_context_error(NULL),
-                           "; -mpi none makes each process a separate run");
+        return words_fail(USAGE, sps_context_error(NULL),
+                          "; -mpi none makes each process a separate run");
     *tells = true;
 #ifdef _OPENMP
     if (j->threads == 0) j->threads = j->of.size > 1
@@ -234,7 +218,8 @@ static int run_together(mtxgen_job *j, bool *tells)
 #endif
     if (j->threads == 0) j->threads = 1;
     code = run_all(j, tells);
-    tell(code, tells);      /* mpirun ends the others when one has ended */
+    words_tell("mtxgen", code, tells);      /* mpirun ends the others when one
+                                               has ended */
     launch_close(&j->of);
     return code;
 }
@@ -254,10 +239,10 @@ static int serve(int argc, char **argv, bool *tells)
     }
     gen_default(&j.spec);
     if (read_words(&j, argc, argv, error))
-        return mtxgen_fail(USAGE, error, " (see mtxgen -help)");
+        return words_fail(USAGE, error, " (see mtxgen -help)");
     command = join(argc, argv);
     if (!command)
-        return mtxgen_fail(MEMORY, "out of memory", "");
+        return words_fail(MEMORY, "out of memory", "");
     j.command = command;
     code = run_together(&j, tells);
     free(command);
@@ -266,13 +251,5 @@ static int serve(int argc, char **argv, bool *tells)
 
 int main(int argc, char **argv)
 {
-    bool tells = launch_rank() == 0;
-    int code;
-
-    argv = words_plain(&argc, argv);
-    code = argv ? serve(argc, argv, &tells)
-                : mtxgen_fail(MEMORY, "out of memory", "");
-    tell(code, &tells);
-    free(argv);
-    return code;
+    return words_main("mtxgen", argc, argv, serve);
 }

@@ -23,9 +23,6 @@ typedef struct mtxgen_job {
     launch of;                   /* the processes that write together */
 } mtxgen_job;
 
-/* Keeps the text of an error, which is printed at the end by one process.
- * Returns the exit code. */
-int mtxgen_fail(int code, const char *what, const char *detail);
 /* Writes the matrix, or the coordinates, to j->out; returns 0 or an exit code
  * with the text of an error, each process its own. */
 int mtxgen_write(const gen *g, const mtxgen_job *j);

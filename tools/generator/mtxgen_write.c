@@ -11,6 +11,7 @@
  * all tell each other how long theirs are, and each writes its own where they
  * belong.  The file is that of one process. */
 #include "tools/generator/mtxgen.h"
+#include "tools/generator/words.h"
 #include "io/number/number.h"
 #include "io/stream/replace.h"
 
@@ -231,7 +232,7 @@ static int cannot_write(const char *name)
     char why[300];
 
     snprintf(why, sizeof why, " cannot be written: %s", strerror(errno));
-    return mtxgen_fail(OUTPUT, name, why);
+    return words_fail(OUTPUT, name, why);
 }
 
 /* Writes the pieces of a round in the order of the processes.  code: that of
@@ -245,7 +246,7 @@ static int write_round(const mtxgen_job *j, sink *s, const piece *pieces,
 
     memset(bytes, 0, ((size_t)size + 1) * sizeof *bytes);
     for (int i = 0; i < count && !code; i++)
-        if (pieces[i].failed) code = mtxgen_fail(MEMORY, "out of memory", "");
+        if (pieces[i].failed) code = words_fail(MEMORY, "out of memory", "");
         else bytes[j->of.rank] += (double)length_of(&pieces[i], gzip);
     bytes[size] = code != 0;
     launch_sum(&j->of, bytes, size + 1, OUTPUT);
@@ -290,7 +291,7 @@ static int write_lines(const gen *g, const mtxgen_job *j, sink *s)
     const int count = PER_THREAD * j->threads;
     piece *pieces = calloc((size_t)count, sizeof *pieces);
     double *bytes = calloc((size_t)j->of.size + 1, sizeof *bytes);
-    int code = pieces && bytes ? 0 : mtxgen_fail(MEMORY, "out of memory", "");
+    int code = pieces && bytes ? 0 : words_fail(MEMORY, "out of memory", "");
     double failed = code;
 
     launch_sum(&j->of, &failed, 1, MEMORY);
@@ -358,7 +359,7 @@ static int open_together(const mtxgen_job *j, spsi_replace *r, bool *plain)
         st = sps_comm_exchange(j->of.comm, &m, j->of.rank == 0, &m,
                                j->of.rank == to);
     }
-    if (st != SPS_OK) return mtxgen_fail(OUTPUT, sps_context_error(NULL), "");
+    if (st != SPS_OK) return words_fail(OUTPUT, sps_context_error(NULL), "");
     if (!*plain || j->of.rank == 0 || !*name) return code;
     r->fd = open(name, O_WRONLY | O_CLOEXEC);
     return r->fd >= 0 ? 0 : cannot_write(j->out);

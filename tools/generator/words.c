@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* words.c - converts the forms of an option (--name=value, -name value) to
- * one. */
+ * one, and prints errors. */
 #include "tools/generator/words.h"
+#include "tools/launch/launcher.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,4 +54,35 @@ char **words_plain(int *argc, char **argv)
     plain[count] = NULL;
     *argc = count;
     return plain;
+}
+
+static char failure[700];        /* the first error of this process */
+
+int words_fail(int code, const char *what, const char *detail)
+{
+    if (!*failure)
+        snprintf(failure, sizeof failure, "%.500s%.190s", what, detail);
+    return code;
+}
+
+void words_tell(const char *program, int code, bool *tells)
+{
+    if (*failure && code && *tells)
+        fprintf(stderr, "%s: %s\n", program, failure);
+    *tells = false;
+}
+
+int words_main(const char *program, int argc, char **argv,
+               int (*serve)(int argc, char **argv, bool *tells))
+{
+    enum { MEMORY = 5 };
+    bool tells = launch_rank() == 0;
+    int code;
+
+    argv = words_plain(&argc, argv);
+    code = argv ? serve(argc, argv, &tells)
+                : words_fail(MEMORY, "out of memory", "");
+    words_tell(program, code, &tells);
+    free(argv);
+    return code;
 }
