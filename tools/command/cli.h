@@ -127,8 +127,8 @@ const char *cli_alias(const char *word);
 int cli_fail(char *error, size_t size, const char *format, ...)
     CLI_PRINTF(3, 4);
 
-/* clirules.c: rejects options that exclude each other; returns 0 or
- * EXIT_USAGE. */
+/* clirules.c: rejects options that exclude each other, and sets what the
+ * command derives from them; returns 0 or EXIT_USAGE. */
 int cli_rules(cli_values *v, char *error, size_t size);
 /* Sets v->on from -device; returns 0 or EXIT_USAGE. */
 int cli_device(cli_values *v, char *error, size_t size);

@@ -221,6 +221,8 @@ int cli_rules(cli_values *v, char *error, size_t size)
 {
     const sps_options *o = &v->settings;
 
+    if (v->help) return 0;
+    if (v->version || v->list) return cli_device(v, error, size);
     if (v->file.convert) return convert_alone(v, error, size);
     if (!v->file.A)
         return cli_fail(error, size, "no matrix: add -A FILE ('" CLI_PROGRAM

@@ -329,6 +329,7 @@ int main(int argc, char **argv)
     tame_heap();
     tame_blas();
     code = cli_parse(argc, argv, &j.opt, error, sizeof error);
+    if (!code) code = cli_rules(&j.opt, error, sizeof error);
     if (code) {
         if (processes_first(&j.opt))
             fprintf(stderr, CLI_PROGRAM ": %s\n", error);

@@ -5,6 +5,7 @@
 #include "tools/command/job.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,17 @@ static void label(FILE *f, const char *name)
     fprintf(f, "  %-11s ", name);
 }
 
+CLI_PRINTF(3, 4)
+static void say(FILE *f, const char *name, const char *format, ...)
+{
+    va_list list;
+
+    label(f, name);
+    va_start(list, format);
+    vfprintf(f, format, list);
+    va_end(list);
+}
+
 static void wrapped(FILE *f, const char *name, const char *text)
 {
     label(f, name);
@@ -74,10 +86,9 @@ static void graph(const job *j, FILE *f)
     const sps_laplacian_info *g = &j->system.graph;
     char edges[40];
 
-    label(f, "graph");
-    fprintf(f, "its Laplacian: %s edges, %lld connected component%s",
-            grouped(g->edges, edges, sizeof edges), (long long)g->components,
-            g->components == 1 ? "" : "s");
+    say(f, "graph", "its Laplacian: %s edges, %lld connected component%s",
+        grouped(g->edges, edges, sizeof edges), (long long)g->components,
+        g->components == 1 ? "" : "s");
     if (g->isolated > 0)
         fprintf(f, ", %lld of a single vertex", (long long)g->isolated);
     fputc('\n', f);
@@ -88,10 +99,9 @@ static void matrix(const job *j, FILE *f)
     char n[40], nnz[40];
 
     if (!j->A) return;
-    label(f, "matrix");
-    fprintf(f, "%s: %s rows, ",
-            strcmp(j->opt.file.A, "-") ? j->opt.file.A : "standard input",
-            grouped(j->system.n, n, sizeof n));
+    say(f, "matrix", "%s: %s rows, ",
+        strcmp(j->opt.file.A, "-") ? j->opt.file.A : "standard input",
+        grouped(j->system.n, n, sizeof n));
     if (j->system.rectangular)
         fprintf(f, "%s columns, ",
                 grouped(j->system.complex ? j->A->ncol / 2 : j->A->ncol, n,
@@ -99,25 +109,22 @@ static void matrix(const job *j, FILE *f)
     fprintf(f, "%s entries, %s %s%s\n", grouped(j->system.nnz, nnz, sizeof nnz),
             j->system.read.field, j->system.read.symmetry,
             j->system.read.array ? ", dense" : "");
-    if (j->system.complex) {
-        label(f, "");
-        fprintf(f, "solved as the equivalent real system of twice the size\n");
-    }
+    if (j->system.complex)
+        say(f, "", "solved as the equivalent real system of twice the size\n");
     if (j->opt.laplacian && j->system.graph.vertices > 0) graph(j, f);
-    if (j->M) {
-        label(f, "mass");
-        fprintf(f, "%s: %s entries\n", j->opt.file.mass,
-                grouped(j->system.mass, nnz, sizeof nnz));
-    }
+    if (j->M)
+        say(f, "mass", "%s: %s entries\n", j->opt.file.mass,
+            grouped(j->system.mass, nnz, sizeof nnz));
     if (j->k == 0 || j->opt.eigs) return;
-    label(f, "rhs");
-    if (j->opt.file.B) fprintf(f, "%s: %d column%s\n", j->opt.file.B, j->k,
-                          j->k == 1 ? "" : "s");
-    else fprintf(f, "%d column%s drawn from seed %llu, uniform in "
-                    "[-1/2, 1/2)%s\n", j->k, j->k == 1 ? "" : "s",
-                 (unsigned long long)j->opt.machine.seed,
-                 j->done.solved && j->result.nullspace > 0
-                     ? ", less their part in the null space" : "");
+    if (j->opt.file.B)
+        say(f, "rhs", "%s: %d column%s\n", j->opt.file.B, j->k,
+            j->k == 1 ? "" : "s");
+    else
+        say(f, "rhs", "%d column%s drawn from seed %llu, uniform in [-1/2, "
+            "1/2)%s\n", j->k, j->k == 1 ? "" : "s",
+            (unsigned long long)j->opt.machine.seed,
+            j->done.solved && j->result.nullspace > 0
+                ? ", less their part in the null space" : "");
 }
 
 static void notes(const job *j, FILE *f)
@@ -138,43 +145,32 @@ static void halo(const job *j, FILE *f)
     int neighbours;
 
     sps_operator_halo(j->op, &rows, &most, &neighbours);
-    label(f, "halo");
-    fprintf(f, "%lld rows, %.3g %% of all, are sent for a product; at most "
-            "%lld to one process, by %d others\n", (long long)rows,
-            100 * (double)rows / (double)j->system.n, (long long)most,
-            neighbours);
+    say(f, "halo", "%lld rows, %.3g %% of all, are sent for a product; at most "
+        "%lld to one process, by %d others\n", (long long)rows,
+        100 * (double)rows / (double)j->system.n, (long long)most,
+        neighbours);
 }
 
 static void method(const job *j, FILE *f)
 {
-    if (j->ctx) {
-        label(f, "device");
-        fprintf(f, "%s\n", j->info.device);
-    }
+    if (j->ctx) say(f, "device", "%s\n", j->info.device);
     if (j->many.size > 1) {
-        label(f, "processes");
-        fprintf(f, "%d, each with rows of its own\n", j->many.size);
+        say(f, "processes", "%d, each with rows of its own\n", j->many.size);
         if (j->op) halo(j, f);
     }
-    if (!j->done.solved && j->op) {
-        label(f, "kernel");
-        fprintf(f, "%s\n", sps_operator_kernel(j->op));
-    }
-    if (j->done.solved) {
-        label(f, "method");
-        fprintf(f, "%s, preconditioner %s, kernel %s\n", j->result.solver,
-                j->result.precond, j->result.kernel);
-    }
+    if (j->done.solved)
+        say(f, "method", "%s, preconditioner %s, kernel %s\n",
+            j->result.solver, j->result.precond, j->result.kernel);
+    else if (j->op)
+        say(f, "kernel", "%s\n", sps_operator_kernel(j->op));
     notes(j, f);
 }
 
 static void normal_equations(const sps_result *r, FILE *f)
 {
-    label(f, "normal");
-    fprintf(f, "worst %.2e, median %.2e: ||A'r|| of ||A|| ||r||, which\n",
-            r->worst_normal, report_median(r->normal, r->k));
-    label(f, "");
-    fprintf(f, "is 0 of a solution in the sense of least squares\n");
+    say(f, "normal", "worst %.2e, median %.2e: ||A'r|| of ||A|| ||r||, which\n",
+        r->worst_normal, report_median(r->normal, r->k));
+    say(f, "", "is 0 of a solution in the sense of least squares\n");
 }
 
 static void outcome(const job *j, FILE *f)
@@ -189,44 +185,34 @@ static void outcome(const job *j, FILE *f)
     snprintf(text, sizeof text,
              "%s; %d of %d %s converged in %d iteration%s",
              sps_stop_string(r->stop), r->columns_converged, r->k,
-             j->opt.eigs ? "pairs" : "columns", r->iterations, r->iterations == 1 ? "" : "s");
+             j->opt.eigs ? "pairs" : "columns", r->iterations,
+             r->iterations == 1 ? "" : "s");
     wrapped(f, "status", text);
     if (j->opt.eigs) {
         eigen_report(j, f);
         return;
     }
-    label(f, "residual");
-    fprintf(f, "worst %.2e, median %.2e of ||b||, recomputed from X\n",
-            r->worst_residual, report_median(r->residual, r->k));
-    label(f, "");
-    fprintf(f, "in %s\n", r->in_doubles ? "doubles, by the caller's function"
-                                         : "twice the working precision");
+    say(f, "residual", "worst %.2e, median %.2e of ||b||, recomputed from X\n",
+        r->worst_residual, report_median(r->residual, r->k));
+    say(f, "", "in %s\n", r->in_doubles ? "doubles, by the caller's function"
+                                        : "twice the working precision");
     if (r->normal) normal_equations(r, f);
-    label(f, "backward");
-    fprintf(f, "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
-            r->worst_backward, report_median(r->backward, r->k));
-    label(f, "");
-    fprintf(f, "with ||A|| at least %.4g (estimate of the 2-norm)\n",
-            r->norm_A);
+    say(f, "backward", "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
+        r->worst_backward, report_median(r->backward, r->k));
+    say(f, "", "with ||A|| at least %.4g (estimate of the 2-norm)\n",
+        r->norm_A);
     if (r->nullspace > 0) {
-        label(f, "null space");
-        fprintf(f, "dimension %d projected out; it contained %.2e of ||B||\n",
-                r->nullspace, r->removed);
-        label(f, "");
-        fprintf(f, "residual without it: worst %.2e of ||b|| without it\n",
-                r->worst_in_range);
+        say(f, "null space", "dimension %d projected out; it contained %.2e of "
+            "||B||\n", r->nullspace, r->removed);
+        say(f, "", "residual without it: worst %.2e of ||b|| without it\n",
+            r->worst_in_range);
     }
-    if (r->restarts > 0) {
-        label(f, "replaced");
-        fprintf(f, "the residual %d time%s: it had drifted, or a cycle gained "
-                   "nothing\n",
-                r->restarts, r->restarts == 1 ? "" : "s");
-    }
-    if (r->min_width > 0 && r->min_width < r->k) {
-        label(f, "width");
-        fprintf(f, "as few as %d of %d directions: the other columns had "
-                   "converged or were dependent\n", r->min_width, r->k);
-    }
+    if (r->restarts > 0)
+        say(f, "replaced", "the residual %d time%s: it had drifted, or a cycle "
+            "gained nothing\n", r->restarts, r->restarts == 1 ? "" : "s");
+    if (r->min_width > 0 && r->min_width < r->k)
+        say(f, "width", "as few as %d of %d directions: the other columns had "
+            "converged or were dependent\n", r->min_width, r->k);
 }
 
 static void costs(const job *j, FILE *f)
@@ -234,21 +220,18 @@ static void costs(const job *j, FILE *f)
     const sps_seconds *t = &j->result.seconds;
     char host[32], device[32];
 
-    label(f, "seconds");
+    say(f, "seconds", "read %.3f, set-up %.3f", j->seconds.read,
+        j->seconds.setup);
     if (!j->done.solved) {
-        fprintf(f, "read %.3f, set-up %.3f\n", j->seconds.read,
-                j->seconds.setup);
+        fputc('\n', f);
     } else {
-        fprintf(f, "read %.3f, set-up %.3f, solve %.3f, verify %.3f, total "
-                   "%.3f\n", j->seconds.read, j->seconds.setup, t->solve,
+        fprintf(f, ", solve %.3f, verify %.3f, total %.3f\n", t->solve,
                 t->verify, j->seconds.total);
-        label(f, "");
-        fprintf(f, "in the solve: product %.3f, precond %.3f, Gram %.3f, "
-                   "small %.3f\n", t->spmm, t->precond, t->gram, t->small);
+        say(f, "", "in the solve: product %.3f, precond %.3f, Gram %.3f, "
+            "small %.3f\n", t->spmm, t->precond, t->gram, t->small);
     }
-    label(f, "memory");
-    fprintf(f, "host %s at most", size_of((double)j->bytes.host, host,
-                                          sizeof host));
+    say(f, "memory", "host %s at most",
+        size_of((double)j->bytes.host, host, sizeof host));
     if (j->info.place == SPS_CUDA)
         fprintf(f, ", GPU %s", size_of((double)j->info.device_peak,
                                        device, sizeof device));
@@ -305,10 +288,8 @@ void report_print(const job *j, FILE *f)
         outcome(j, f);
         costs(j, f);
     }
-    if (j->done.wrote && strcmp(j->opt.file.out, "-") != 0) {
-        label(f, "written");
-        fprintf(f, "%s\n", j->opt.file.out);
-    }
+    if (j->done.wrote && strcmp(j->opt.file.out, "-") != 0)
+        say(f, "written", "%s\n", j->opt.file.out);
     if (*j->end.advice) wrapped(f, "try next", j->end.advice);
     if (j->opt.explain || j->opt.dry_run) explain(j, f);
 }
