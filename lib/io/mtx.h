@@ -130,8 +130,9 @@ typedef struct spsi_mtx_part {
 sps_status spsi_mtx_load_part(const spsi_file *f, spsi_mtx_part *p,
                               spsi_mtx **m_p);
 /* mtx_csr.c: creates a csr of rows low .. high - 1 of a coordinate file, with
- * the columns of the whole matrix and each row's entries in the order of the
- * file: neither sorted nor with duplicates summed.  Entries of other rows are
+ * global columns, and each row's entries in the order of the file: neither
+ * sorted nor with duplicates summed; its members first and whole are not set.
+ *  Entries of other rows are
  * ignored.  The caller destroys *A_p, also after a failure. */
 sps_status spsi_mtx_rows(spsi_mtx *m, int64_t low, int64_t high,
                          sps_csr **A_p);

@@ -28,6 +28,7 @@ typedef struct builder {
     double conjugate;        /* factor of its imaginary part */
     int64_t parts;           /* ranges of rows, one for each thread */
     int64_t low, high;       /* rows of the file low .. high - 1 are built */
+    bool global;             /* with global columns */
     sps_csr *A;
 } builder;
 
@@ -63,6 +64,12 @@ static void count_piece(const builder *b, const spsi_mtx_segment *s,
     }
 }
 
+static inline void put_column(const builder *b, int64_t at, int32_t j)
+{
+    if (b->global) b->A->global[at] = j;
+    else b->A->col[at] = j;
+}
+
 /* Stores an entry of row low + i of the file. */
 static inline void put(const builder *b, int64_t i, int32_t j, double re,
                        double im)
@@ -73,7 +80,7 @@ static inline void put(const builder *b, int64_t i, int32_t j, double re,
 
     if (b->words < 2) {
         at = next[i]++;
-        b->A->col[at] = j;
+        put_column(b, at, j);
         val[at] = re;
         return;
     }
@@ -81,8 +88,10 @@ static inline void put(const builder *b, int64_t i, int32_t j, double re,
     below = next[2 * i + 1];
     next[2 * i] += 2;
     next[2 * i + 1] += 2;
-    b->A->col[at] = b->A->col[below] = 2 * j;
-    b->A->col[at + 1] = b->A->col[below + 1] = 2 * j + 1;
+    put_column(b, at, 2 * j);
+    put_column(b, below, 2 * j);
+    put_column(b, at + 1, 2 * j + 1);
+    put_column(b, below + 1, 2 * j + 1);
     val[at] = re;
     val[at + 1] = -im;
     val[below] = im;
@@ -193,12 +202,31 @@ fail:
     return st;
 }
 
+/* Allocates the columns and values. */
+static sps_status give_room(const builder *b)
+{
+    const size_t n = (size_t)b->A->nnz + 1;
+    sps_context *ctx = b->m->ctx;
+    sps_csr *A = b->A;
+    sps_status st;
+
+    if (b->global) {
+        spsi_free(ctx, A->col);
+        A->col = NULL;
+        SPS_TRY(spsi_new_raw(ctx, n * sizeof *A->global, (void **)&A->global));
+    } else {
+        SPS_TRY(spsi_resize(ctx, n * sizeof *A->col, (void **)&A->col));
+    }
+    SPS_TRY(spsi_resize(ctx, n * sizeof(double), &A->val));
+fail:
+    return st;
+}
+
 static sps_status assemble(builder *b)
 {
     const spsi_mtx *m = b->m;
     const spsi_mtx_header *h = &m->header;
     int64_t scale = b->words == 2 ? 2 : 1;
-    size_t n;
     sps_status st;
 
     SPS_TRY(sps_csr_create(m->ctx, scale * (b->high - b->low), scale * h->ncol,
@@ -206,10 +234,7 @@ static sps_status assemble(builder *b)
     count_rows(b);
     sum_rows(b);
     b->A->nnz = b->A->rowptr[b->A->nrow];
-    n = (size_t)b->A->nnz;
-    SPS_TRY(spsi_resize(m->ctx, (n + 1) * sizeof(int32_t),
-                        (void **)&b->A->col));
-    SPS_TRY(spsi_resize(m->ctx, (n + 1) * sizeof(double), &b->A->val));
+    SPS_TRY(give_room(b));
     SPS_TRY(place_rows(b));
     if (b->words == 2) b->A->props |= SPS_INTERLEAVED;
     if (h->symmetry == SPSI_MTX_HERMITIAN ||
@@ -363,8 +388,10 @@ static builder builder_of(spsi_mtx *m, int64_t low, int64_t high)
 sps_status spsi_mtx_rows(spsi_mtx *m, int64_t low, int64_t high, sps_csr **A_p)
 {
     builder b = builder_of(m, low, high);
-    const sps_status st = assemble(&b);
+    sps_status st;
 
+    b.global = true;
+    st = assemble(&b);
     *A_p = b.A;
     return st;
 }

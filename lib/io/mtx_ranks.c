@@ -398,11 +398,11 @@ static sps_status build(ranks *k)
 
     SPS_TRY(spsi_mtx_rows(k->m, low, high, &k->A));
     spsi_mtx_drop(k->m);
+    k->A->first = scale * low;
+    k->A->whole = scale * k->m->header.nrow;
     k->summed = k->A->nnz;
-    SPS_TRY(spsi_csr_order(k->ctx, k->A, &k->sorted));
+    SPS_TRY(spsi_own_order(k->ctx, k->A, &k->sorted));
     k->summed -= k->A->nnz;
-    SPS_TRY(spsi_own_spread(k->ctx, k->A, scale * low,
-                            scale * k->m->header.nrow));
 fail:
     return st;
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "core/comm.h"
+#include "core/team.h"
 #include "io/own_rows.h"
+#include "matrix/csr.h"
 
 enum { BUCKETS = 8192 };     /* largest number for up to 64 processes */
 
@@ -106,6 +108,48 @@ sps_status spsi_own_spread(sps_context *ctx, sps_csr *A, int64_t first,
     A->global = columns;
     A->first = first;
     A->whole = whole;
+    return st;
+}
+
+typedef struct order_job {
+    const sps_csr *A;
+    int64_t unordered;
+} order_job;
+
+static void inspect_rows(void *data, int64_t first, int64_t last)
+{
+    order_job *j = data;
+    const int64_t *rowptr = j->A->rowptr, *global = j->A->global;
+    int64_t falls = 0;
+
+    for (int64_t i = first; i < last; i++)
+        for (int64_t p = rowptr[i] + 1; p < rowptr[i + 1]; p++)
+            falls += global[p] <= global[p - 1];
+    spsi_team_add(&j->unordered, falls);
+}
+
+sps_status spsi_own_order(sps_context *ctx, sps_csr *A, bool *sorted)
+{
+    const int64_t first = A->first, whole = A->whole;
+    order_job j = { A, 0 };
+    int32_t *col = (int32_t *)A->global;
+    sps_status st;
+
+    spsi_team_run(ctx, A->nrow, A->nnz + A->nrow, inspect_rows, &j);
+    *sorted = j.unordered == 0;
+    A->props |= SPS_SORTED;
+    if (*sorted) return SPS_OK;
+    for (int64_t p = 0; p < A->nnz; p++) {
+        const int32_t narrow = (int32_t)A->global[p];
+
+        memcpy(col + p, &narrow, sizeof narrow);
+    }
+    A->col = col;
+    A->global = NULL;
+    A->first = A->whole = 0;
+    SPS_TRY(spsi_csr_order(ctx, A, sorted));
+    SPS_TRY(spsi_own_spread(ctx, A, first, whole));
+fail:
     return st;
 }
 

@@ -49,6 +49,9 @@ void spsi_own_cut(const spsi_own *o, const double *entries, int64_t *first);
  * matrix of `whole` rows to a distributed one (global columns).  ENOMEM. */
 sps_status spsi_own_spread(sps_context *ctx, sps_csr *A, int64_t first,
                            int64_t whole);
+/* Sorts the rows of a csr with global columns, below 2^31, and sums duplicates;
+ * *sorted: nothing was to be done.  ENOMEM. */
+sps_status spsi_own_order(sps_context *ctx, sps_csr *A, bool *sorted);
 /* Returns ESHAPE unless A has the shape of `wanted`. */
 sps_status spsi_own_shape(sps_context *ctx, const char *name, const sps_csr *A,
                           const spsi_share *wanted);
