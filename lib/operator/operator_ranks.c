@@ -445,6 +445,52 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
     *ranks_p = NULL;
 }
 
+/* ----------------------------------------------------------------- own rows */
+
+/* Returns the column (spsi_ranks_rows) of an entry whose column is `col` in the
+ * operand of boundary rows (halo.h) if `at_edge`, or otherwise among own
+ * rows. */
+static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
+{
+    const int64_t low = r->halo->low, at = col - low;
+
+    if (!at_edge) return (int32_t)(col + low);
+    if (at < 0) return col;
+    return (int32_t)(at < r->touched ? low + r->touch[at]
+                                     : col - r->touched + r->halo->n);
+}
+
+static void fill_rows(const sps_ranks *r, sps_csr *rows)
+{
+    int64_t b = 0, q = 0;
+
+    for (int64_t i = 0; i < rows->nrow; i++) {
+        const bool at_edge = b < r->rows && r->row[b] == i;
+        const sps_csr *B = at_edge ? r->edge : r->inner;
+        const int64_t row = at_edge ? b : i;
+
+        for (int64_t p = B->rowptr[row]; p < B->rowptr[row + 1]; p++, q++) {
+            rows->col[q] = column(r, at_edge, B->col[p]);
+            ((double *)rows->val)[q] = spsi_csr_value(B, p);
+        }
+        rows->rowptr[i + 1] = q;
+        b += at_edge;
+    }
+}
+
+sps_status spsi_ranks_rows(const sps_operator *op, sps_csr **rows_p)
+{
+    const sps_ranks *r = op->ranks;
+    sps_status st = SPS_OK;
+
+    if (!*rows_p)
+        SPS_TRY(sps_csr_create(op->ctx, op->n, op->n + r->halo->ghosts,
+                               r->A->nnz, SPS_F64, rows_p));
+    fill_rows(r, *rows_p);
+fail:
+    return st;
+}
+
 /* ------------------------------------------------------- the diagonal block */
 
 static void copy_value(const sps_csr *from, int64_t p, sps_csr *to, int64_t q)

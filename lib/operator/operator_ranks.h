@@ -67,6 +67,10 @@ sps_status spsi_ranks_twofold(const sps_operator *op,
 /* *own_p becomes the diagonal block of this process, own rows and own columns,
  * as an operator that belongs to op. */
 sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);
+/* Sets *rows_p to the own rows with the values that A has now, in double
+ * precision; creates it if it is NULL.  Its columns are the ghosts of lower
+ * processes, the own rows, and the ghosts of higher processes. */
+sps_status spsi_ranks_rows(const sps_operator *op, sps_csr **rows_p);
 /* Sets new values of the own rows: nnz values in host memory, in the order of
  * the caller's csr. */
 sps_status spsi_ranks_set_values(sps_operator *op, const void *val);

@@ -65,3 +65,81 @@ fail:
     spsi_free(ctx, m);
     return st;
 }
+
+/* ------------------------------------------------------------ rows of a csr */
+
+void spsi_row_list_clear(sps_context *ctx, spsi_row_list *t)
+{
+    spsi_free(ctx, t->length);
+    spsi_free(ctx, t->at);
+    spsi_free(ctx, t->col);
+    spsi_free(ctx, t->val);
+    *t = (spsi_row_list){ 0 };
+}
+
+/* Allocates the entries of rows whose lengths are known; row_at[i]: first row
+ * that is exchanged with neighbour i. */
+static sps_status make_room(const sps_halo *h, const int64_t *row_at,
+                            spsi_row_list *t)
+{
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(h->ctx, h->neighbours + 1, &t->at));
+    for (int i = 0; i < h->neighbours; i++) {
+        t->at[i + 1] = t->at[i];
+        for (int64_t g = row_at[i]; g < row_at[i + 1]; g++)
+            t->at[i + 1] += t->length[g];
+    }
+    t->entries = t->at[h->neighbours];
+    SPS_TRY(SPS_NEW(h->ctx, t->entries, &t->col));
+    SPS_TRY(SPS_NEW(h->ctx, t->entries, &t->val));
+fail:
+    return st;
+}
+
+/* Packs the rows of A that other processes need. */
+static sps_status pack(const sps_halo *h, const sps_csr *A, int64_t first,
+                       spsi_row_list *t)
+{
+    const int64_t count = h->send_at[h->neighbours];
+    int64_t q = 0;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(h->ctx, count, &t->length));
+    for (int64_t g = 0; g < count; g++)
+        t->length[g] = A->rowptr[h->send[g] + 1] - A->rowptr[h->send[g]];
+    SPS_TRY(make_room(h, h->send_at, t));
+    for (int64_t g = 0; g < count; g++)
+        for (int64_t p = A->rowptr[h->send[g]]; p < A->rowptr[h->send[g] + 1];
+             p++, q++) {
+            t->col[q] = A->global ? A->global[p] : first + A->col[p];
+            t->val[q] = ((const double *)A->val)[p];
+        }
+fail:
+    return st;
+}
+
+static sps_status send_items(const sps_halo *h, const int64_t *out_at,
+                             void *out, const int64_t *in_at, void *in)
+{
+    return spsi_comm_exchange(
+        h->ctx, h->out, spsi_halo_messages(h, out_at, out, 8, h->out),
+        h->in, spsi_halo_messages(h, in_at, in, 8, h->in));
+}
+
+sps_status spsi_trade_rows(const sps_halo *h, const sps_csr *A, int64_t first,
+                           spsi_row_list *in)
+{
+    spsi_row_list out = { 0 };
+    sps_status st;
+
+    SPS_TRY(pack(h, A, first, &out));
+    SPS_TRY(SPS_NEW(h->ctx, h->ghosts, &in->length));
+    SPS_TRY(send_items(h, h->send_at, out.length, h->ghost_at, in->length));
+    SPS_TRY(make_room(h, h->ghost_at, in));
+    SPS_TRY(send_items(h, out.at, out.col, in->at, in->col));
+    SPS_TRY(send_items(h, out.at, out.val, in->at, in->val));
+fail:
+    spsi_row_list_clear(h->ctx, &out);
+    return st;
+}

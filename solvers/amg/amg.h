@@ -282,9 +282,7 @@ sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
                           const sps_precond_type **type_p);
 /* galerkin.c: the finest level of a hierarchy over several processes. */
 typedef struct amg_span {
-    sps_csr *rows;            /* own rows of A; its columns are ghosts of lower
-                                 processes, own rows, ghosts of higher
-                                 processes */
+    sps_csr *rows;            /* own rows of A (spsi_ranks_rows) */
     int64_t first, columns;   /* number of the first column of this process's P
                                  among the columns of all processes; total
                                  number of these columns */
@@ -293,9 +291,6 @@ typedef struct amg_span {
     sps_csr *coarse;          /* all rows of P'A P, stored on each process, or
                                  NULL */
 } amg_span;
-/* Sets *rows_p to span.rows with the values that A has now; creates it if it is
- * NULL. */
-sps_status spsi_amg_rows(const sps_operator *A, sps_csr **rows_p);
 /* Sets first and columns of s, where P has `own` columns on this process. */
 sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s);
 /* Computes s->own or, with `gather`, s->coarse from P and P' of own rows; only

@@ -11,165 +11,37 @@
 #include <string.h>
 
 #include "operator/operator_ranks.h"
-
-/* ------------------------------------------------------------ own rows of A */
-
-/* Returns the column in span.rows (amg.h) of an entry whose column is `col` in
- * the operand of boundary rows (halo.h) if `at_edge`, or otherwise among own
- * rows. */
-static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
-{
-    const int64_t low = r->halo->low, at = col - low;
-
-    if (!at_edge) return (int32_t)(col + low);
-    if (at < 0) return col;
-    return (int32_t)(at < r->touched ? low + r->touch[at]
-                                     : col - r->touched + r->halo->n);
-}
-
-static void fill_rows(const sps_ranks *r, sps_csr *rows)
-{
-    int64_t b = 0, q = 0;
-
-    for (int64_t i = 0; i < rows->nrow; i++) {
-        const bool at_edge = b < r->rows && r->row[b] == i;
-        const sps_csr *B = at_edge ? r->edge : r->inner;
-        const int64_t row = at_edge ? b : i;
-
-        for (int64_t p = B->rowptr[row]; p < B->rowptr[row + 1]; p++, q++) {
-            rows->col[q] = column(r, at_edge, B->col[p]);
-            ((double *)rows->val)[q] = spsi_csr_value(B, p);
-        }
-        rows->rowptr[i + 1] = q;
-        b += at_edge;
-    }
-}
-
-sps_status spsi_amg_rows(const sps_operator *A, sps_csr **rows_p)
-{
-    const sps_ranks *r = A->ranks;
-    sps_status st = SPS_OK;
-
-    if (!*rows_p)
-        SPS_TRY(sps_csr_create(A->ctx, A->n, A->n + r->halo->ghosts,
-                               r->inner->nnz + r->edge->nnz, SPS_F64, rows_p));
-    fill_rows(r, *rows_p);
-fail:
-    return st;
-}
+#include "operator/trade.h"
 
 /* ----------------------------------------------------------- rows of ghosts */
 
-/* A list of rows, one after another: their lengths, columns and values. */
-typedef struct row_list {
-    int64_t *length, entries;
-    int64_t *at;              /* offset of the entries for neighbour i */
-    int32_t *col;
-    double *val;
-} row_list;
-
-static void drop_list(sps_context *ctx, row_list *t)
+static void put(sps_csr *all, int64_t at, int64_t col, double value)
 {
-    spsi_free(ctx, t->length);
-    spsi_free(ctx, t->at);
-    spsi_free(ctx, t->col);
-    spsi_free(ctx, t->val);
-}
-
-/* Allocates the entries of rows whose lengths are known; row_at[i]: first row
- * that is exchanged with neighbour i. */
-static sps_status make_room(const sps_halo *h, const int64_t *row_at,
-                            row_list *t)
-{
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(h->ctx, h->neighbours + 1, &t->at));
-    for (int i = 0; i < h->neighbours; i++) {
-        t->at[i + 1] = t->at[i];
-        for (int64_t g = row_at[i]; g < row_at[i + 1]; g++)
-            t->at[i + 1] += t->length[g];
-    }
-    t->entries = t->at[h->neighbours];
-    SPS_TRY(SPS_NEW(h->ctx, t->entries, &t->col));
-    SPS_TRY(SPS_NEW(h->ctx, t->entries, &t->val));
-fail:
-    return st;
-}
-
-/* Packs the rows of P that other processes need, with global column numbers. */
-static sps_status pack(const sps_halo *h, const sps_csr *P, int64_t first,
-                       row_list *t)
-{
-    const int64_t count = h->send_at[h->neighbours];
-    int64_t q = 0;
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(h->ctx, count, &t->length));
-    for (int64_t g = 0; g < count; g++)
-        t->length[g] = P->rowptr[h->send[g] + 1] - P->rowptr[h->send[g]];
-    SPS_TRY(make_room(h, h->send_at, t));
-    for (int64_t g = 0; g < count; g++)
-        for (int64_t p = P->rowptr[h->send[g]]; p < P->rowptr[h->send[g] + 1];
-             p++, q++) {
-            t->col[q] = (int32_t)(first + P->col[p]);
-            t->val[q] = ((const double *)P->val)[p];
-        }
-fail:
-    return st;
-}
-
-static sps_status trade(const sps_halo *h, const int64_t *out_at, void *out,
-                        const int64_t *in_at, void *in, size_t each)
-{
-    return spsi_comm_exchange(
-        h->ctx, h->out, spsi_halo_messages(h, out_at, out, each, h->out),
-        h->in, spsi_halo_messages(h, in_at, in, each, h->in));
-}
-
-static sps_status trade_rows(const sps_halo *h, row_list *out, row_list *in)
-{
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(h->ctx, h->ghosts, &in->length));
-    SPS_TRY(trade(h, h->send_at, out->length, h->ghost_at, in->length,
-                  sizeof *in->length));
-    SPS_TRY(make_room(h, h->ghost_at, in));
-    SPS_TRY(trade(h, out->at, out->col, in->at, in->col, sizeof *in->col));
-    SPS_TRY(trade(h, out->at, out->val, in->at, in->val, sizeof *in->val));
-fail:
-    return st;
-}
-
-static void append(sps_csr *all, int64_t *row, const int32_t *col,
-                   const double *val, int64_t count, int64_t shift)
-{
-    const int64_t at = all->rowptr[*row];
-
-    for (int64_t p = 0; p < count; p++) {
-        all->col[at + p] = (int32_t)(col[p] + shift);
-        ((double *)all->val)[at + p] = val[p];
-    }
-    all->rowptr[++*row] = at + count;
+    all->col[at] = (int32_t)col;
+    ((double *)all->val)[at] = value;
 }
 
 /* *all_p = the rows of P that belong to ghosts of lower processes, to own rows,
  * and to ghosts of higher processes, in this order. */
 static sps_status join(const sps_halo *h, const sps_csr *P, const amg_span *s,
-                       const row_list *in, sps_csr **all_p)
+                       const spsi_row_list *in, sps_csr **all_p)
 {
     const double *val = P->val;
-    int64_t row = 0, q = 0;
+    int64_t row = 0, at = 0, q = 0;
     sps_status st;
 
     SPS_TRY(sps_csr_create(h->ctx, P->nrow + h->ghosts, s->columns,
                            P->nnz + in->entries, SPS_F64, all_p));
     for (int64_t g = 0; g <= h->ghosts; g++) {
-        for (int64_t i = 0; g == h->low && i < P->nrow; i++)
-            append(*all_p, &row, P->col + P->rowptr[i], val + P->rowptr[i],
-                   P->rowptr[i + 1] - P->rowptr[i], s->first);
+        for (int64_t i = 0; g == h->low && i < P->nrow; i++) {
+            for (int64_t p = P->rowptr[i]; p < P->rowptr[i + 1]; p++)
+                put(*all_p, at++, s->first + P->col[p], val[p]);
+            (*all_p)->rowptr[++row] = at;
+        }
         if (g == h->ghosts) break;
-        append(*all_p, &row, in->col + q, in->val + q, in->length[g], 0);
-        q += in->length[g];
+        for (int64_t last = q + in->length[g]; q < last; q++)
+            put(*all_p, at++, in->col[q], in->val[q]);
+        (*all_p)->rowptr[++row] = at;
     }
 fail:
     return st;
@@ -178,15 +50,13 @@ fail:
 static sps_status rows_of_ghosts(const sps_halo *h, const sps_csr *P,
                                  const amg_span *s, sps_csr **all_p)
 {
-    row_list out = { 0 }, in = { 0 };
+    spsi_row_list in = { 0 };
     sps_status st;
 
-    SPS_TRY(pack(h, P, s->first, &out));
-    SPS_TRY(trade_rows(h, &out, &in));
+    SPS_TRY(spsi_trade_rows(h, P, s->first, &in));
     SPS_TRY(join(h, P, s, &in, all_p));
 fail:
-    drop_list(h->ctx, &out);
-    drop_list(h->ctx, &in);
+    spsi_row_list_clear(h->ctx, &in);
     return st;
 }
 

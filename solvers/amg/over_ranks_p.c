@@ -241,7 +241,7 @@ sps_status spsi_amg_project(over_ranks *w, bool again)
 
     sps_operator_destroy(&w->prolong);
     sps_operator_destroy(&w->restrict_op);
-    SPS_TRY(spsi_amg_rows(m->super.A, &w->span.rows));
+    SPS_TRY(spsi_ranks_rows(m->super.A, &w->span.rows));
     SPS_TRY(take_own(w, b));
     SPS_TRY(spsi_amg_scale(m, l, true));
     SPS_TRY(make_p(w, again));
