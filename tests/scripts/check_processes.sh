@@ -152,6 +152,20 @@ moves_rows() {
         near "$tmp/rows.mtx" "$tmp/moved.mtx" || fail "$name: $how: other X"
     done
     expect 2 3 -A "$tmp/mixed.mtx" $quick -partition morton
+    gzip -c "$tmp/places.mtx" >"$tmp/places.mtx.gz"
+    expect 0 3 -A "$tmp/mixed.mtx" $quick -solver block_cg -precond jacobi \
+        -rtol 1e-10 -coords "$tmp/places.mtx.gz" -partition morton \
+        -o "$tmp/moved.mtx"
+    near "$tmp/rows.mtx" "$tmp/moved.mtx" || fail "$name: .gz: other X"
+    expect 3 3 -A "$tmp/mixed.mtx" $quick -coords "$tmp/mixed.mtx"
+    said "mixed.mtx: 900 coordinates for each node; there must be 1 to 3"
+    expect 3 2 -A "$p2" $quick -coords "$tmp/nowhere.mtx"
+    said "nowhere.mtx"
+    echo "%%MatrixMarket matrix array real general
+450 1" >"$tmp/few.mtx"
+    seq 449 >>"$tmp/few.mtx"
+    expect 3 3 -A "$tmp/mixed.mtx" $quick -coords "$tmp/few.mtx"
+    said "few.mtx:451: too few"
 }
 
 # The eigenvalues of A, and of A x = lambda M x with M = A, which are 1.

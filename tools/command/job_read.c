@@ -180,58 +180,61 @@ static int guess(job *j)
     return 0;
 }
 
-/* Keeps the own nodes of the coordinates of all, which every process has
- * read. */
-static int own_places(job *j, int64_t nodes, int d)
+/* Checks the shape of the coordinates. */
+static int check_places(job *j, int64_t nodes, int64_t d)
 {
-    const int64_t unknowns = j->system.n / nodes, own = j->many.own / unknowns;
-    double *x = NULL;
-    sps_block *mine = NULL;
-    sps_status st;
+    const char *path = j->opt.file.coords;
 
+    if (d > 3)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld coordinates for "
+                        "each node; there must be 1 to 3", path, (long long)d);
+    if (nodes == 0 || j->system.n % nodes != 0)
+        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes; the "
+                        "number of unknowns, %lld, is not a multiple of it",
+                        path, (long long)nodes, (long long)j->system.n);
+    return 0;
+}
+
+/* Of several processes, each reads the coordinates of its own nodes. */
+static int own_places(job *j)
+{
+    const char *path = j->opt.file.coords;
+    sps_read_options ro;
+    sps_status st;
+    int64_t nodes, d, unknowns;
+    int code;
+
+    st = sps_file_sizes(j->many.reader, path, &nodes, &d, NULL);
+    if (st != SPS_OK) return job_failed_in(j, j->many.reader, st, true);
+    code = check_places(j, nodes, d);
+    if (code) return code;
+    unknowns = j->system.n / nodes;
     if (j->many.first % unknowns || j->many.own % unknowns)
         return job_fail(j, EXIT_USAGE, "unfit", "%s: the nodes have %lld "
-                        "unknowns, and a process begins within a node",
-                        j->opt.file.coords, (long long)unknowns);
-    x = malloc((size_t)(nodes * d + 1) * sizeof *x);
-    if (!x)
-        return job_fail(j, EXIT_MEMORY, "out_of_memory", "no memory for the "
-                        "coordinates of %lld nodes", (long long)nodes);
-    st = sps_block_get(j->coords, 0, d, x, d, SPS_ROW_MAJOR, SPS_HOST);
-    if (st == SPS_OK) st = sps_block_create(j->ctx, own, d, &mine);
-    if (st == SPS_OK)
-        st = sps_block_set(mine, 0, d, x + j->many.first / unknowns * d, d,
-                           SPS_ROW_MAJOR, SPS_HOST);
-    free(x);
-    sps_block_destroy(&j->coords);
-    j->coords = mine;
+                        "unknowns, and a process begins within a node", path,
+                        (long long)unknowns);
+    code = processes_ready(j);
+    if (code) return code;
+    job_read_options(j, &ro);
+    st = sps_block_read_rows(j->ctx, path, &ro, j->many.first / unknowns,
+                             j->many.own / unknowns, nodes, &j->coords);
     return st == SPS_OK ? 0 : job_failed(j, st, true);
 }
 
 /* -coords: reads the coordinates of the nodes. */
 static int places(job *j)
 {
-    const char *path = j->opt.file.coords;
     sps_read_options ro;
     sps_status st;
-    int64_t nodes = 0;
-    int d = 0;
+    int64_t nodes;
+    int d;
 
+    if (j->many.on) return own_places(j);
     job_read_options(j, &ro);
-    st = sps_block_read(j->many.on ? j->many.reader : j->ctx, path, &ro, false,
-                        &j->coords);
-    if (st != SPS_OK && j->many.on)
-        return job_failed_in(j, j->many.reader, st, true);
+    st = sps_block_read(j->ctx, j->opt.file.coords, &ro, false, &j->coords);
     if (st != SPS_OK) return job_failed(j, st, true);
     sps_block_shape(j->coords, &nodes, &d);
-    if (d > 3)
-        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %d coordinates for "
-                        "each node; there must be 1 to 3", path, d);
-    if (nodes == 0 || j->system.n % nodes != 0)
-        return job_fail(j, EXIT_INPUT, "bad_input", "%s: %lld nodes; the "
-                        "number of unknowns, %lld, is not a multiple of it",
-                        path, (long long)nodes, (long long)j->system.n);
-    return j->many.on ? own_places(j, nodes, d) : 0;
+    return check_places(j, nodes, d);
 }
 
 /* -rigid-body: makes the null space basis from the coordinates of the nodes. */
