@@ -40,8 +40,8 @@ sps_status spsi_precond_new(sps_context *ctx, const sps_precond_type *type,
  * this process only.  Returns the communicator for spsi_comm_back. */
 static sps_comm *apart(const sps_precond *M)
 {
-    return M->type->ranks == SPS_RANKS_OWN ? spsi_comm_apart(M->ctx)
-                                           : M->ctx->opt.comm;
+    return M->of_block || M->type->ranks == SPS_RANKS_OWN
+        ? spsi_comm_apart(M->ctx) : M->ctx->opt.comm;
 }
 
 /* Builds M, or, if opt is NULL, updates it, within M->seconds. */
@@ -62,21 +62,35 @@ static sps_status fetch(const sps_precond_type *type, const sps_operator *A)
     return type->needs & SPS_READS_THERE ? SPS_OK : spsi_operator_fetch(A);
 }
 
+static bool of_own_block(const sps_precond_type *type, bool same)
+{
+    return !same && (type->ranks == SPS_RANKS_OWN ||
+                     type->ranks == SPS_RANKS_OWN_OR_SAME);
+}
+
+/* Returns whether M of this type can be built for a distributed matrix; same:
+ * with across_ranks. */
+static bool counts(const sps_precond_type *type, bool same)
+{
+    return type->ranks == SPS_RANKS_SAME ||
+           type->ranks == SPS_RANKS_OWN_OR_SAME ||
+           (!same && type->ranks != SPS_RANKS_NOT);
+}
+
 /* For a matrix distributed over processes, sets *A to the operator from which M
  * is built; EUNFIT if M cannot be. */
 static sps_status counts_there(const sps_precond_type *type,
                                const sps_operator **A)
 {
     const bool same = spsi_comm_ordered((*A)->ctx);
-    const int least = same ? SPS_RANKS_SAME : SPS_RANKS_OWN;
     char names[256] = "";
     size_t length = 0;
 
     if (!(*A)->ranks) return SPS_OK;
-    if (!same && type->ranks == SPS_RANKS_OWN) return spsi_ranks_own(*A, A);
-    if ((int)type->ranks >= least) return SPS_OK;
+    if (of_own_block(type, same)) return spsi_ranks_own(*A, A);
+    if (counts(type, same)) return SPS_OK;
     for (int i = 0; spsi_preconds[i] && length < sizeof names; i++)
-        if ((int)spsi_preconds[i]->ranks >= least)
+        if (counts(spsi_preconds[i], same))
             length += (size_t)snprintf(names + length, sizeof names - length,
                                        " %s", spsi_preconds[i]->name);
     return spsi_fail((*A)->ctx, SPS_EUNFIT, "preconditioner %s is not "
@@ -249,6 +263,11 @@ sps_status spsi_precond_operator(sps_precond *M, sps_csr *T,
                             : st;
 }
 
+static bool has_floats(const sps_operator *op)
+{
+    return (op->ranks ? op->ranks->A : op->A)->dtype == SPS_F32;
+}
+
 sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
                                sps_operator **op_p)
 {
@@ -257,10 +276,10 @@ sps_status spsi_precond_values(const sps_precond *M, sps_csr *T, double *val,
     sps_status st = SPS_EUNFIT;
 
     now.val = val;
-    if ((*op_p)->A->dtype == SPS_F32)
+    if (has_floats(*op_p))
         st = spsi_operator_single_follow(&now, *op_p);
     if (st != SPS_EUNFIT) return st;
-    if ((*op_p)->A->dtype == SPS_F32) {
+    if (has_floats(*op_p)) {
         spsi_precond_note_double(M);
         SPS_TRY(sps_operator_csr(M->ctx, T, M->width, NULL, &wide));
         sps_operator_destroy(op_p);

@@ -45,6 +45,8 @@ typedef struct sps_precond_type {
         SPS_RANKS_NOT,        /* not for a matrix distributed over processes */
         SPS_RANKS_OWN,        /* each process builds M for its diagonal
                                  block, which is A (spsi_ranks_own) */
+        SPS_RANKS_OWN_OR_SAME,    /* as SPS_RANKS_SAME with across_ranks, else
+                                 as SPS_RANKS_OWN */
         SPS_RANKS_WHOLE,      /* M for the whole matrix, by products with A */
         SPS_RANKS_SAME        /* and it does not depend on the division of rows
                                  among processes */

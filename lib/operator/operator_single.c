@@ -7,11 +7,12 @@
  * and a copy on the device.  In device memory, where spsi_operator_single_of
  * rounds on a GPU, it takes 20 bytes of traffic an entry, no host memory, no
  * transfer. */
-#include "operator/operator.h"
+#include "operator/operator_ranks.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/abi.h"
 #include "core/backend.h"
 #include "block/single.h"
 #include "core/team.h"
@@ -59,6 +60,30 @@ sps_status spsi_operator_fits_single(sps_context *ctx, double largest)
                      "not suitable for single precision");
 }
 
+/* Rounds the values of A to val; EUNFIT, of a matrix over several processes on
+ * all, if they are not suitable for single precision. */
+static sps_status round_here(sps_context *ctx, const sps_csr *A, float *val)
+{
+    bool bad = !narrow(ctx, A, val);
+    sps_status st = SPS_OK;
+
+    if (spsi_abi_csr_rows(A)) SPS_TRY(spsi_comm_any(ctx, bad, &bad));
+    if (bad) SPS_TRY(spsi_operator_fits_single(ctx, NAN));
+fail:
+    return st;
+}
+
+/* Wraps the pattern of A with other values. */
+static sps_status wrap(sps_context *ctx, const sps_csr *A, void *val,
+                       sps_dtype dtype, sps_csr **S_p)
+{
+    return spsi_abi_csr_rows(A)
+        ? sps_csr_wrap_rows(ctx, A->first, A->nrow, A->whole, A->nnz,
+                            A->rowptr, A->global, val, dtype, SPS_BORROW, S_p)
+        : sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
+                       dtype, SPS_HOST, SPS_BORROW, S_p);
+}
+
 /* Creates a csr in host memory with the pattern of A and a copy of its values,
  * *val_p, rounded if dtype is single precision. */
 static sps_status copy_csr(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
@@ -69,10 +94,8 @@ static sps_status copy_csr(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
 
     SPS_TRY(spsi_new_array(ctx, A->nnz + 1, spsi_dtype_size(dtype), &val));
     if (dtype == SPS_F64) memcpy(val, A->val, spsi_csr_value_bytes(A));
-    else if (!narrow(ctx, A, val))
-        SPS_TRY(spsi_operator_fits_single(ctx, NAN));
-    SPS_TRY(sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
-                         dtype, SPS_HOST, SPS_BORROW, S_p));
+    else SPS_TRY(round_here(ctx, A, val));
+    SPS_TRY(wrap(ctx, A, val, dtype, S_p));
     (*S_p)->props = A->props;
     *val_p = val;
     return SPS_OK;
@@ -204,7 +227,10 @@ static sps_status copy_here(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
     sps_status st;
 
     SPS_TRY(copy_csr(ctx, A, dtype, &S, &val));
-    SPS_TRY(spsi_operator_create(ctx, S, width, blocks, opt, inner, op_p));
+    SPS_TRY(spsi_abi_csr_rows(A)
+                ? spsi_ranks_create(ctx, S, width, opt, op_p)
+                : spsi_operator_create(ctx, S, width, blocks, opt, inner,
+                                       op_p));
     (*op_p)->own_A = S;
     (*op_p)->cache->own_val = val;
     return SPS_OK;
@@ -383,9 +409,8 @@ sps_status spsi_operator_single_follow(const sps_csr *A, sps_operator *single)
         SPS_TRY(sps_operator_set_values(single, single->local.val, SPS_CUDA));
         return SPS_OK;
     }
-    if (!narrow(single->ctx, A, val))
-        return spsi_operator_fits_single(single->ctx, NAN);
-    return sps_operator_set_values(single, val, SPS_HOST);
+    SPS_TRY(round_here(single->ctx, A, val));
+    SPS_TRY(sps_operator_set_values(single, val, SPS_HOST));
 
 fail:
     return st;

@@ -21,6 +21,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "operator/trade.h"
+
 #define FIRST_SHIFT 1e-3
 #define LAST_SHIFT 1e6
 
@@ -62,10 +64,42 @@ static int64_t count_absent(const sps_csr *A)
     return absent;
 }
 
+/* Sets m->A, with the present values. */
+static sps_status take_matrix(struct incomplete *m)
+{
+    const sps_operator *A = m->super.A;
+    sps_status st = SPS_OK;
+
+    m->A = A->A;
+    if (!A->ranks) return SPS_OK;
+    spsi_near_clear(A->ctx, &m->near);
+    SPS_TRY(spsi_near_rows_of(A, 1, &m->near));
+    m->A = m->near.A;
+fail:
+    return st;
+}
+
+/* Removes all but the own rows from the levels. */
+static void keep_own(const sps_halo *h, sps_levels *levels)
+{
+    int64_t kept = 0, begin = 0;
+
+    for (int64_t v = 0; v < levels->count; v++) {
+        const int64_t end = levels->start[v + 1];
+
+        for (; begin < end; begin++) {
+            const int32_t row = levels->row[begin];
+
+            if (row >= h->low && row < h->low + h->n) levels->row[kept++] = row;
+        }
+        levels->start[v + 1] = kept;
+    }
+}
+
 /* Makes F, the pattern of A with its complete diagonal, sorted. */
 static sps_status make_pattern(struct incomplete *m)
 {
-    const sps_csr *A = m->super.A->A;
+    const sps_csr *A = m->A;
     sps_context *ctx = m->super.ctx;
     sps_status st;
     int64_t q = 0;
@@ -86,6 +120,11 @@ static sps_status make_pattern(struct incomplete *m)
         m->F->rowptr[i + 1] = q;
     }
     SPS_TRY(spsi_levels_find(ctx, m->F, false, &m->levels));
+    if (!m->near.halo) return SPS_OK;
+    keep_own(m->near.halo, &m->levels);
+    SPS_TRY(SPS_OWN(&m->super.own, q, &m->global));
+    for (int64_t p = 0; p < q; p++)
+        m->global[p] = spsi_near_global(m->near.halo, m->F->col[p]);
 fail:
     return st;
 }
@@ -95,7 +134,7 @@ fail:
 /* F = A + alpha diag(s). */
 static void load(struct incomplete *m, double alpha)
 {
-    const sps_csr *A = m->super.A->A, *F = m->F;
+    const sps_csr *A = m->A, *F = m->F;
     double *f = F->val;
 
     for (int64_t i = 0; i < F->nrow; i++) {
@@ -114,6 +153,59 @@ static void load(struct incomplete *m, double alpha)
     }
 }
 
+/* Receives the rows of F that have been factored by other processes. */
+static sps_status receive_rows(struct incomplete *m)
+{
+    const sps_halo *h = m->near.halo;
+    const sps_csr *F = m->F;
+    sps_csr own = *F;
+    spsi_row_list in = { 0 };
+    int64_t p = 0;
+    sps_status st;
+
+    own.nrow = h->n;
+    own.rowptr = F->rowptr + h->low;
+    own.global = m->global;
+    SPS_TRY(spsi_trade_rows(h, &own, 0, &in));
+    for (int64_t g = 0; g < h->ghosts; g++) {
+        int64_t q = F->rowptr[g < h->low ? g : g + h->n];
+
+        for (const int64_t end = p + in.length[g]; p < end; p++) {
+            const int64_t j = spsi_near_number(h, in.col[p]);
+
+            if (j < 0) continue;
+            while (F->col[q] != j) q++;
+            ((double *)F->val)[q] = in.val[p];
+        }
+    }
+fail:
+    spsi_row_list_clear(h->ctx, &in);
+    return st;
+}
+
+/* Factors the own rows in the turn of this process; *bad: the lowest row of all
+ * without a usable pivot, or -1. */
+static sps_status factor_in_turn(struct incomplete *m, int64_t *bad)
+{
+    const sps_halo *h = m->near.halo;
+    double first = -(double)h->whole;
+    sps_status st = SPS_OK;
+
+    *bad = -1;
+    for (int r = 0; r < spsi_comm_size(h->ctx); r++) {
+        if (r == spsi_comm_rank(h->ctx))
+            SPS_TRY(spsi_matrix_ilu0(h->ctx, m->F, m->diagonal, &m->levels,
+                                     m->symmetric, bad));
+        SPS_TRY(receive_rows(m));
+        SPS_TRY(spsi_check_deadline(h->ctx, m->super.type->name));
+    }
+    if (*bad >= 0) first = -(double)spsi_near_global(h, *bad);
+    SPS_TRY(spsi_comm_largest(h->ctx, &first));
+    *bad = -first < (double)h->whole ? -(int64_t)first : -1;
+fail:
+    return st;
+}
+
 static sps_status factor(struct incomplete *m)
 {
     sps_precond *M = &m->super;
@@ -123,8 +215,10 @@ static sps_status factor(struct incomplete *m)
 
     for (;; alpha = alpha > 0 ? 2 * alpha : FIRST_SHIFT) {
         load(m, alpha);
-        SPS_TRY(spsi_matrix_ilu0(M->ctx, m->F, m->diagonal, &m->levels,
-                                 m->symmetric, &bad));
+        SPS_TRY(m->near.halo
+                    ? factor_in_turn(m, &bad)
+                    : spsi_matrix_ilu0(M->ctx, m->F, m->diagonal, &m->levels,
+                                       m->symmetric, &bad));
         if (bad < 0) break;
         if (first < 0) first = bad;
         SPS_REQUIRE(M->ctx, alpha < LAST_SHIFT, SPS_EUNFIT,
@@ -325,6 +419,7 @@ sps_status spsi_incomplete_open(sps_precond *M, bool symmetric)
     sps_status st;
 
     m->symmetric = symmetric;
+    SPS_TRY(take_matrix(m));
     SPS_TRY(make_pattern(m));
     SPS_TRY(spsi_check_deadline(M->ctx, M->type->name));
     SPS_TRY(factor(m));
@@ -335,7 +430,13 @@ fail:
 
 sps_status spsi_incomplete_factor(sps_precond *M)
 {
-    return factor((struct incomplete *)M);
+    struct incomplete *m = (struct incomplete *)M;
+    sps_status st;
+
+    SPS_TRY(take_matrix(m));
+    SPS_TRY(factor(m));
+fail:
+    return st;
 }
 
 sps_status spsi_incomplete_build(sps_precond *M, bool symmetric)
@@ -355,7 +456,7 @@ sps_status spsi_incomplete_update(sps_precond *M)
     struct incomplete *m = (struct incomplete *)M;
     sps_status st;
 
-    SPS_TRY(factor(m));
+    SPS_TRY(spsi_incomplete_factor(M));
     if (!m->f.L || !m->f.U || !split(m, &m->f.L->part, &m->f.U->part)) {
         spsi_triangle_destroy(&m->f.L);
         spsi_triangle_destroy(&m->f.U);
@@ -379,4 +480,5 @@ void spsi_incomplete_destroy(sps_precond *M)
 
     spsi_factors_clear(&m->f);
     spsi_levels_clear(M->ctx, &m->levels);
+    spsi_near_clear(M->ctx, &m->near);
 }

@@ -5,7 +5,7 @@
 #ifndef SPS_INCOMPLETE_H
 #define SPS_INCOMPLETE_H
 
-#include "driver/precond.h"
+#include "solvers/precond/near_rows.h"
 
 /* Two triangles, and a block for the intermediate result. */
 struct factors {
@@ -16,10 +16,16 @@ sps_status spsi_factors_apply(const struct factors *f, const sps_block *R,
                               sps_block *Z);
 void spsi_factors_clear(struct factors *f);
 
-/* L U ~ A + alpha diag(s) in the pattern of A and the diagonal. */
+/* L U ~ A + alpha diag(s) in the pattern of A and the diagonal.  Of a matrix
+ * that is distributed over processes (isai with across_ranks) F has the near
+ * rows, and those of the own rows are factored when those of the lower processes
+ * have been received. */
 struct incomplete {
     sps_precond super;
     struct factors f;
+    const sps_csr *A;         /* that is factored: super.A->A or near.A */
+    struct near_rows near;
+    int64_t *global;          /* the global columns of F */
     sps_csr *F;               /* pattern of A with its complete diagonal; values
                                  L + U - I */
     int64_t *diagonal;        /* n elements: offset of entry (i, i) in F */

@@ -2,6 +2,19 @@
 /* product_pair.c - preconditioners that are two sparse products, Z = V G R. */
 #include "solvers/precond/product_pair.h"
 
+#include "operator/operator_ranks.h"
+
+sps_status spsi_pair_symmetric(const sps_operator *A, bool *symmetric)
+{
+    double difference;
+
+    *symmetric = A->props & (SPS_SYMMETRIC | SPS_SPD);
+    if (*symmetric) return SPS_OK;
+    return A->ranks
+        ? spsi_ranks_symmetric(A, 1e-10, symmetric, &difference)
+        : sps_csr_symmetric(A->ctx, A->A, 1e-10, symmetric, NULL);
+}
+
 sps_status spsi_pair_open(sps_precond *M, struct product_pair *m)
 {
     const sps_status st = spsi_own_csr(&M->own, &m->G);

@@ -13,6 +13,8 @@ struct product_pair {
     sps_block *W;             /* n x width */
 };
 
+/* *symmetric: A is marked as symmetric, or is so to within 1e-10. */
+sps_status spsi_pair_symmetric(const sps_operator *A, bool *symmetric);
 /* Called before G and V are made: M will release them. */
 sps_status spsi_pair_open(sps_precond *M, struct product_pair *m);
 /* Makes the operators of G and V. */

@@ -311,7 +311,7 @@ static void bits_of_one(work *w)
 }
 
 static const char *const same_preconds[] = { "none", "jacobi", "chebyshev",
-                                             "auto" };
+                                             "auto", "fsai", "isai", NULL };
 
 static void cross_bits(const sps_csr *A, const char *family, bool spd)
 {
@@ -322,7 +322,7 @@ static void cross_bits(const sps_csr *A, const char *family, bool spd)
     static int number;
 
     for (int t = 0; (w.solver = method(t, spd)); t++)
-        for (int c = 0; c < 4; c++) {
+        for (int c = 0; same_preconds[c]; c++) {
             w.precond = same_preconds[c];
             if (!spd && !strcmp(w.precond, "chebyshev")) continue;
             if (number++ % every == 0) bits_of_one(&w);
