@@ -76,7 +76,8 @@ static sps_status clear(sps_context *ctx, double *data, size_t bytes)
     return ctx->backend->fill(&all, 0.0);
 }
 
-static sps_status on_host(sps_context *ctx, int64_t n, int k, sps_block **X_p)
+static sps_status on_host(sps_context *ctx, int64_t n, int k, const char *what,
+                          sps_block **X_p)
 {
     const int64_t ld = spsi_block_ld(k);
     const size_t bytes = spsi_block_bytes(&(sps_block){ .n = n, .ld = ld });
@@ -87,13 +88,21 @@ static sps_status on_host(sps_context *ctx, int64_t n, int k, sps_block **X_p)
     SPS_TRY(ctx->backend->share(ctx, bytes, &data));
     SPS_TRY(clear(ctx, data, bytes));
     SPS_TRY(sps_block_wrap(ctx, n, k, data, ld, &X));
-    spsi_note(ctx, "the best iterate, %zu bytes, is kept in host memory: the "
-              "GPU has no room for it", bytes);
+    spsi_note(ctx, "%s, %zu bytes, is kept in host memory: the GPU has no room "
+              "for it", what, bytes);
     *X_p = X;
     return SPS_OK;
 fail:
     ctx->backend->unshare(ctx, data, bytes);
     return st;
+}
+
+sps_status spsi_own_block_on_host(sps_owner *o, int64_t n, int k,
+                                  const char *what, sps_block **X_p)
+{
+    const sps_status st = spsi_own(o, release_or_host, X_p);
+
+    return st ? st : on_host(o->ctx, n, k, what, X_p);
 }
 
 sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
@@ -106,8 +115,7 @@ sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
 
     SPS_TRY(has_room(o->ctx, bytes, &room));
     if (!room) {
-        SPS_TRY(spsi_own(o, release_or_host, X_p));
-        st = on_host(o->ctx, n, k, X_p);
+        st = spsi_own_block_on_host(o, n, k, "the best iterate", X_p);
         if (st != SPS_ENOMEM) return st;
     }
     SPS_TRY(spsi_own_block(o, n, k, X_p));

@@ -21,6 +21,9 @@ sps_status spsi_own_block(sps_owner *o, int64_t n, int k, sps_block **X_p);
  * such memory it lies on the device as far as that has room. */
 sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
                                   sps_block **X_p);
+/* Creates a block in such memory; `what` is for the note. */
+sps_status spsi_own_block_on_host(sps_owner *o, int64_t n, int k,
+                                  const char *what, sps_block **X_p);
 sps_status spsi_own_block_of(sps_owner *o, int64_t n, int k, sps_dtype dtype,
                              sps_block **X_p);
 sps_status spsi_own_basis(sps_owner *o, int64_t n, int k, int count,

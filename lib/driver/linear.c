@@ -216,8 +216,6 @@ static sps_status take_blocks(sps_linear *s)
     if (s->method.fallback && s->method.fallback->blocks > blocks)
         blocks = s->method.fallback->blocks;
     SPS_TRY(spsi_reserve(s->ctx, most, s->columns));
-    SPS_TRY(spsi_own_block(own, most, s->columns, &s->scratch.residual));
-    s->scratch.residual->n = s->least.nrow;
     if (s->made.null)
         SPS_TRY(spsi_own_block(own, s->n, s->columns, &s->rhs.projected));
     for (int i = 0; i < blocks; i++)
@@ -275,6 +273,7 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));
     SPS_TRY(take_methods(s));
+    SPS_TRY(spsi_residual_create(s));
     SPS_TRY(spsi_own_block_or_host(&s->made.own, s->n, s->columns,
                                    &s->best.block));
 fail:

@@ -234,7 +234,10 @@ typedef struct sps_linear_made {
 } sps_linear_made;
 
 typedef struct sps_linear_scratch {
-    sps_block *residual;      /* the memory of R */
+    sps_block *residual;      /* the memory of R: `own`, or `lent` */
+    sps_block *own;
+    sps_block *parked, lent;  /* parked.c: B during a solve, in host memory, or
+                                 NULL; its own memory, which R has then */
     double *numbers;          /* 2 k doubles, scratch memory */
 } sps_linear_scratch;
 
@@ -295,6 +298,12 @@ sps_status spsi_linear_project(sps_linear *s, sps_block *B);
 /* If the values of A have changed since the last solve: updates the solver's
  * own preconditioner, and determines null space and symmetry again. */
 sps_status spsi_linear_refresh(sps_linear *s);
+/* parked.c: allocates the residual, after all other blocks of the device; if
+ * there is no room for it, R has the memory of B between _take, which makes *B_p
+ * a copy in host memory, and _give. */
+sps_status spsi_residual_create(sps_linear *s);
+sps_status spsi_residual_take(sps_linear *s, const sps_block **B_p);
+sps_status spsi_residual_give(sps_linear *s);
 /* mirror.c: looks at R and Z = M R of the first two applications of a
  * preconditioner of the caller, for a method that needs a symmetric one, and
  * adds a note if it is not. */

@@ -560,13 +560,16 @@ sps_status spsi_linear_solve(sps_linear *s, const sps_block *B, sps_block *X,
                              sps_result *result)
 {
     bool steady;
-    sps_status st;
+    sps_status st, given;
 
     s->course.started = spsi_agreed_now(s->ctx);
     SPS_TRY(spsi_linear_refresh(s));
+    SPS_TRY(spsi_residual_take(s, &B));
     steady = spsi_comm_steady(s->ctx, true);
     st = solve(s, B, X, result);
     (void)spsi_comm_steady(s->ctx, steady);
+    given = spsi_residual_give(s);
+    if (st == SPS_OK) st = given;
 fail:
     return st;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_best_place.c - the best iterate of a solver lies in page-locked host
- * memory where the GPU has no room for it, and B may lie there: same bits,
- * memory counted, and failures of pinning.
+ * memory where the GPU has no room for it; B may lie there, and does during a
+ * solve if its memory is needed for the residual: same bits, memory counted, and
+ * failures of pinning.
  *
- * On the host a GPU is played by a backend with `card` bytes free, whose
- * page-locked memory is that of the host. */
+ * On the host a GPU is played by a backend with `card` bytes free and room for
+ * `blocks` allocations of the size of a block, whose page-locked memory is that
+ * of the host. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,17 @@ static sps_backend played;
 static struct {
     size_t card, shared;
     bool refuse;
+    size_t block;            /* bytes of a block; 0: allocations are not
+                                counted */
+    int blocks;
 } seen;
+
+static sps_status play_alloc(sps_context *c, size_t bytes, void **p_p)
+{
+    if (seen.block > 0 && bytes >= seen.block && seen.blocks-- <= 0)
+        return spsi_fail(c, SPS_EDEVMEM, "no %zu bytes of the card", bytes);
+    return real->alloc(c, bytes, p_p);
+}
 
 static sps_status play_memory(sps_context *c, size_t *free_p, size_t *total_p)
 {
@@ -57,7 +69,11 @@ static void open_context(void)
     ctx = fixture_open();
     real = ctx->backend;
     played = *real;
-    if (runner_place() == SPS_HOST) played.memory = play_memory;
+    if (runner_place() == SPS_HOST) {
+        played.memory = play_memory;
+        played.alloc = play_alloc;
+        played.alloc_clear = NULL;
+    }
     played.share = play_share;
     played.unshare = play_unshare;
     memset(&seen, 0, sizeof seen);
@@ -239,7 +255,114 @@ START_TEST(without_page_locked_memory_the_gpu_is_tried)
 }
 END_TEST
 
+/* Leaves room for all blocks of a solver but the residual and the best
+ * iterate. */
+static void tighten_more(const problem *p, const char *solver)
+{
+    const int many = 100;
+    sps_solver *s = NULL;
+
+    tighten(p, solver);
+    ctx->opt.max_device_bytes -= 2 * p->bytes;
+    if (runner_place() == SPS_CUDA) return;
+    ctx->opt.max_device_bytes = (size_t)1 << 40;   /* the card is asked */
+    seen.card = 4 * p->bytes;
+    seen.block = p->bytes;
+    seen.blocks = many;
+    OK(ctx, create(p, solver, 9, &s));
+    seen.card = 0;
+    seen.blocks = many - seen.blocks - 2;
+    sps_solver_destroy(&s);
+}
+
+static double *numbers_of(const problem *p, const sps_block *X)
+{
+    double *x = malloc(p->bytes);
+
+    OK(ctx, sps_block_get(X, 0, K, x, K, SPS_ROW_MAJOR, SPS_HOST));
+    return x;
+}
+
+/* B and the best iterate in host memory: X has the same bits, also after a
+ * solve with another B, and B is as before. */
+START_TEST(b_that_makes_room_for_the_residual_changes_no_bit)
+{
+    for (int i = 0; i < 4; i++) {
+        problem p = problem_of(false);
+        double *right = answer(&p, solvers[i], 400, false);
+        double *before = numbers_of(&p, p.B);
+        int blocks;
+
+        tighten_more(&p, solvers[i]);
+        blocks = seen.blocks;
+        for (int round = 0; round < 2; round++) {
+            sps_result result = { .struct_size = sizeof result };
+            sps_solver *s = NULL;
+            double *x, *after;
+
+            seen.blocks = blocks;
+            OK(ctx, create(&p, solvers[i], 400, &s));
+            ck_assert_uint_eq(seen.shared, 2 * p.bytes);
+            ck_assert(fixture_noted(ctx, "B during a solve"));
+            OK(ctx, ctx->backend->fill(p.X, 0.0));
+            if (round) OK(ctx, sps_block_random(p.B, 6));
+            if (round) OK(ctx, sps_solver_linear(s, p.B, p.X, &result));
+            OK(ctx, sps_block_random(p.B, 5));
+            OK(ctx, ctx->backend->fill(p.X, 0.0));
+            OK(ctx, sps_solver_linear(s, p.B, p.X, &result));
+            x = numbers_of(&p, p.X);
+            after = numbers_of(&p, p.B);
+            ck_assert_msg(memcmp(x, right, p.bytes) == 0, "%s: other bits",
+                          solvers[i]);
+            ck_assert(memcmp(after, before, p.bytes) == 0);
+            sps_solver_destroy(&s);
+            free(x);
+            free(after);
+        }
+        seen.block = 0;
+        ctx->opt.max_device_bytes = 0;
+        free(right);
+        free(before);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+/* The memory of the caller is not used for the residual. */
+START_TEST(b_of_the_caller_makes_no_room)
+{
+    problem p = problem_of(false);
+    sps_result result = { .struct_size = sizeof result };
+    sps_solver *s = NULL;
+    sps_block *B = NULL;
+    double *after, *before = numbers_of(&p, p.B);
+
+    tighten_more(&p, "block_cg");
+    OK(ctx, create(&p, "block_cg", 400, &s));
+    OK(ctx, sps_block_wrap(ctx, p.A->nrow, K, p.B->data, K, &B));
+    ck_assert_int_eq(sps_solver_linear(s, B, p.X, &result), SPS_EDEVMEM);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "sps_block_create"));
+    after = numbers_of(&p, p.B);
+    ck_assert(memcmp(after, before, p.bytes) == 0);
+    OK(ctx, sps_solver_linear(s, p.B, p.X, &result));
+    ck_assert_int_eq(result.stop, SPS_STOP_CONVERGED);
+    sps_block_destroy(&B);
+    sps_solver_destroy(&s);
+    seen.refuse = true;
+    if (runner_place() == SPS_HOST) seen.blocks = 3;
+    ck_assert_int_eq(create(&p, "block_cg", 400, &s), SPS_ENOMEM);
+    ck_assert_ptr_null(s);
+    seen.block = 0;
+    ctx->opt.max_device_bytes = 0;
+    free(before);
+    free(after);
+    problem_free(&p);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(b_that_makes_room_for_the_residual_changes_no_bit),
+    RUNNER_TEST(b_of_the_caller_makes_no_room),
     RUNNER_TEST(a_best_iterate_in_host_memory_changes_no_bit),
     RUNNER_TEST(b_in_page_locked_memory_changes_no_bit),
     RUNNER_TEST(without_page_locked_memory_the_gpu_is_tried),
