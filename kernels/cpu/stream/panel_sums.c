@@ -2,17 +2,19 @@
 /* panel_sums.c - see panel_sums.h.
  *
  * The list of columns is decoded once for all strips (rows or parts of rows)
- * that share it.  With one column of X, up to three such strips are summed side
- * by side, so that the processor has three independent chains of multiply-adds
- * and loads x once for them.  Blocks are processed in slices of up to 16
- * columns, whose sums are in registers.
+ * that share it.  Up to three such strips are summed side by side, so that the
+ * processor has several independent chains of multiply-adds and loads x once
+ * for them.  Blocks are processed in slices of columns, whose sums are in
+ * registers.  The values of the three strips are three streams with short steps
+ * within a page, which processors hardly prefetch by themselves: they are
+ * requested AHEAD bytes before they are used.
  *
  * Bytes: those of the panel, X again whenever the caches have evicted it, and
  * the sums. */
 #include "cpu/stream/panel_sums.h"
 #include "cpu/isa.h"
 
-enum { STRIPS = 3 };
+enum { STRIPS = 3, AHEAD = 2048 };
 
 /* The columns of a strip in `col`, counted from the first column of x, and the
  * values of the strips that share them, decoded to `room` unless they are
@@ -58,47 +60,38 @@ INLINE void decode_values(const sps_panel_sums *t, const sps_panel_window *w,
             : table[((const uint8_t *)from)[first + e]];
 }
 
-/* Computes R sums with one column of X; R is a constant after inlining. */
-INLINE void sum_vector(const sps_panel_sums *t, const lists *l, const int R,
-                       double *to)
-{
-    double sum[STRIPS] = {0};
-
-    for (int e = 0; e < l->count; e++) {
-        const double x = t->x[l->col[e]];
-
-        for (int r = 0; r < R; r++)
-            sum[r] = __builtin_fma(l->val[r][e], x, sum[r]);
-    }
-    for (int r = 0; r < R; r++) to[r] = sum[r];
-}
-
-/* Computes N sums of one strip, from column j on; N is a constant after
- * inlining. */
-INLINE void sum_slice(const sps_panel_sums *t, const lists *l, int r,
+/* Computes N sums of each of R strips, from column j on; R and N are constants
+ * after inlining. */
+INLINE void sum_slice(const sps_panel_sums *t, const lists *l, const int R,
                       const int N, int j, double *to)
 {
-    double sum[16] = {0};
+    double sum[STRIPS][16] = {{0}};
 
     for (int e = 0; e < l->count; e++) {
         const double *x = t->x + l->col[e] * t->k + j;
 
-        for (int i = 0; i < N; i++)
-            sum[i] = __builtin_fma(l->val[r][e], x[i], sum[i]);
+        if (j == 0)
+            __builtin_prefetch((const char *)(l->val[0] + e * R) + AHEAD);
+        for (int r = 0; r < R; r++)
+            for (int i = 0; i < N; i++)
+                sum[r][i] = __builtin_fma(l->val[r][e], x[i], sum[r][i]);
     }
-    for (int i = 0; i < N; i++) to[j + i] = sum[i];
+    for (int r = 0; r < R; r++)
+        for (int i = 0; i < N; i++) to[r * t->k + j + i] = sum[r][i];
 }
 
-INLINE void sum_block(const sps_panel_sums *t, const lists *l, int r,
+/* Slices of several strips have up to 8 columns, so that the registers hold
+ * their sums. */
+INLINE void sum_block(const sps_panel_sums *t, const lists *l, const int R,
                       double *to)
 {
     int j = 0;
 
-    for (; j + 16 <= t->k; j += 16) sum_slice(t, l, r, 16, j, to);
-    for (; j + 8 <= t->k; j += 8) sum_slice(t, l, r, 8, j, to);
-    for (; j + 4 <= t->k; j += 4) sum_slice(t, l, r, 4, j, to);
-    for (; j + 2 <= t->k; j += 2) sum_slice(t, l, r, 2, j, to);
-    for (; j < t->k; j++) sum_slice(t, l, r, 1, j, to);
+    for (; R == 1 && j + 16 <= t->k; j += 16) sum_slice(t, l, R, 16, j, to);
+    for (; j + 8 <= t->k; j += 8) sum_slice(t, l, R, 8, j, to);
+    for (; j + 4 <= t->k; j += 4) sum_slice(t, l, R, 4, j, to);
+    for (; j + 2 <= t->k; j += 2) sum_slice(t, l, R, 2, j, to);
+    for (; j < t->k; j++) sum_slice(t, l, R, 1, j, to);
 }
 
 /* Returns how many strips from s on share one list, three at most. */
@@ -121,11 +114,9 @@ INLINE void sums_of(const sps_panel_sums *t, const sps_panel_window *w,
         some = sharing(s + i, w->strips - i);
         decode_list(t, w, s + i, l);
         for (int r = 0; r < some; r++) decode_values(t, w, s + i + r, l, r);
-        for (int r = 0; r < some && t->k > 1; r++)
-            sum_block(t, l, r, to + r * t->k);
-        if (t->k == 1 && some == 1) sum_vector(t, l, 1, to);
-        if (t->k == 1 && some == 2) sum_vector(t, l, 2, to);
-        if (t->k == 1 && some == 3) sum_vector(t, l, 3, to);
+        if (some == 1) sum_block(t, l, 1, to);
+        if (some == 2) sum_block(t, l, 2, to);
+        if (some == 3) sum_block(t, l, 3, to);
     }
 }
 CLONED(static, sums, (const sps_panel_sums *t, const sps_panel_window *w,
