@@ -43,11 +43,12 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
 sps_status spsi_stream_share_sum(sps_stream_plan *plan,
                                  const sps_spmm_args *args,
                                  sps_stream_step *step, void *data);
-/* Called at the beginning and at the end of a pass: they time it, if it is one
- * of the passes that decide whether the host gets a share. */
+/* Called at the beginning and at the end of a pass: they record its times, by
+ * which in the first passes the share of the host is found. */
 sps_status spsi_stream_judge_begin(sps_stream_plan *plan,
                                    const sps_spmm_args *args);
-sps_status spsi_stream_judge_end(const sps_stream_plan *plan);
+sps_status spsi_stream_judge_end(const sps_stream_plan *plan,
+                                 const sps_spmm_args *args);
 /* For tests: keeps a stream busy for 2 ms if this stage is to be delayed. */
 sps_status spsi_stream_late(const sps_stream_plan *plan, unsigned stage,
                             cudaStream_t stream);

@@ -16,8 +16,8 @@
  * stream for copies to the host, and h is the host:
  *
  *     m: record asked     d: wait asked; copy rows of X; record there
- *     h: queue steps of the ring until `there`; then its other threads sum its
- *        panels, and the calling thread too when all steps are queued
+ *     h: queue steps of the ring until `there`; then its threads sum its
+ *        panels, the calling thread after it has queued all steps
  *     m: rows of Y from these sums, read over the link.
  *
  * A pass of several products (formats/wave.h) queues, when the copy of a panel
@@ -71,13 +71,20 @@ typedef struct sps_stream_split {
     int64_t panels;
     int products;                /* number of products by which `panels` was
                                     first corrected, then judged */
-    double rate;                 /* rate of the host in bytes of panels per
-                                    second */
+    double rate, link;           /* bytes of panels per second that host and
+                                    device multiply while both do */
     float with, alone;           /* shortest pass with this share and without
                                     one, in milliseconds */
 } sps_stream_split;
 
 enum { SPS_STREAM_CLASSES = 11 };
+
+/* The host in the last pass with a share: bytes of its panels; seconds from the
+ * arrival of its rows of X to its last sum, the mean over its threads of those
+ * in which they summed, and until all steps of the ring were queued. */
+typedef struct sps_stream_host {
+    double bytes, summed, busy, queued;
+} sps_stream_host;
 
 typedef struct sps_stream_share {
     int64_t most;                /* largest number of panels for the host; 0
@@ -87,11 +94,12 @@ typedef struct sps_stream_share {
     double *x, *sum;             /* page-locked host memory: rows of X that the
                                     host needs, and its sums of rows of Y */
     size_t x_bytes, sum_bytes;
-    void *down;                  /* cudaStream_t; the next four members are
+    void *down;                  /* cudaStream_t; the next five members are
                                     cudaEvent_t */
     void *asked, *there;
-    void *started, *ended;       /* recorded at the start and end of the pass
-                                    that is timed */
+    void *started, *streamed, *ended; /* recorded at the start of a pass, after
+                                    the panels of the device, and at the end */
+    sps_stream_host host;
     sps_stream_split *timed;     /* element of `by` for which a pass is being
                                     timed, or NULL */
     sps_stream_split by[SPS_STREAM_CLASSES];

@@ -199,7 +199,7 @@ sps_status run(pass &w, const sps_spmm_args *args)
     SPS_TRY_RETURN(send_first(w));
     SPS_TRY_RETURN(spsi_stream_residents(plan, args));
     SPS_TRY_RETURN(stream_panels(w, args));
-    SPS_TRY_RETURN(spsi_stream_judge_end(plan));
+    SPS_TRY_RETURN(spsi_stream_judge_end(plan, args));
     return spsi_stream_fold(plan, args);
 }
 
@@ -405,6 +405,7 @@ void spsi_stream_ring_close(sps_stream_plan *plan)
     drop_event(plan->share.asked);
     drop_event(plan->share.there);
     drop_event(plan->share.started);
+    drop_event(plan->share.streamed);
     drop_event(plan->share.ended);
     cudaGetLastError();
 }

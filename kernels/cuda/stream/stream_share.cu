@@ -3,16 +3,19 @@
  * last panels, which are in its memory anyway, while the others pass over the
  * link (the split of ApSpGEMM between CPU and GPU).
  *
- * Let B be the bytes of the streamed panels, X and Y the bytes of the rows that
- * are copied to and from the host, L the rate of the link, and H that of the
- * host.  For a fraction f of the panels both sides end at the same time if (1 -
- * f) B / L + f Y / L = X / L + f B / H.  Nothing is gained if Y is not smaller
- * than B.  H is estimated for the first product with a number of columns from
- * the number of threads, and corrected by the time of the first four products.
- * The model leaves out that both sides read the same memory: two products with
- * the share and two without it are timed, and if those without it are as fast,
- * the share is 0.  Then it is fixed.  A sum has the same bits on either side,
- * so the split changes no result.
+ * Let B be the bytes of the streamed panels, L and H the rates at which device
+ * and host multiply them, and w the time until the host has its rows of X.  For
+ * a fraction f of the panels both sides end at the same time if
+ * (1 - f) B / L = w + f B / H; then the device reads the host's rows of Y over
+ * the link.  Nothing is gained if Y is not smaller than B.  For the first
+ * product with a number of columns L is the rate of the link, and H is
+ * estimated from the number of threads; then all three are measured in four
+ * products, while both sides read the same memory.  The host's time ends with
+ * its last sum, not when its calling thread has queued the steps of the device,
+ * which takes as long as the device does.  Two products with the share and two
+ * without it are timed, and if those without it are as fast, the share is 0.
+ * Then it is fixed.  A sum has the same bits on either side, so the split
+ * changes no result.
  *
  * The product returns when the host has finished its share.  Matrices with long
  * rows have no share, nor does a product that is recorded. */
@@ -92,20 +95,32 @@ int64_t columns_worth(const sps_stream_plan *plan)
 }
 
 /* Returns the number of panels with which host and device end at the same time;
- * rate: bytes of panels that the host multiplies per second. */
-int64_t balanced(const sps_stream_plan *plan, double rate, int k)
+ * rate, link: bytes of panels per second that they multiply; wait: seconds
+ * after which the host begins. */
+int64_t balanced(const sps_stream_plan *plan, double rate, double link,
+                 double wait)
 {
     const int64_t streamed = plan->panels - plan->resident;
-    const double link = plan->super.ctx->machine.link;
-    const double number = 8.0 * k, all = (double)plan->super.streamed;
-    const double x = number * (double)columns_of(plan,
-                                                 plan->share.most).count;
-    const double y = number * (double)rows_of(plan, streamed).count;
-    const double f = (all - x) / link / (all / link + all / rate - y / link);
+    const double all = (double)plan->super.streamed;
+    const double f = (all / link - wait) / (all / link + all / rate);
     const int64_t panels = (int64_t)(f * (double)streamed);
 
     if (panels < 0) return 0;
     return panels < plan->share.most ? panels : plan->share.most;
+}
+
+/* The split before anything is measured, for k columns. */
+sps_stream_split estimated(const sps_stream_plan *plan, int k)
+{
+    const sps_context *ctx = plan->super.ctx;
+    const double rate = fmin(host_rate, thread_rate * ctx->threads) /
+                        (1 + 0.1 * k);
+    const double link = ctx->machine.link;
+    const double x = 8.0 * k * (double)columns_of(plan,
+                                                  plan->share.most).count;
+
+    return {balanced(plan, rate, link, x / link), 0, rate, link, INFINITY,
+            INFINITY};
 }
 
 /* --------------------------------------------------------------- the host */
@@ -114,12 +129,17 @@ struct work {
     const sps_stream_plan *plan;
     const sps_stream_panel *panel;
     sps_panel_sums sums;
+    int64_t items, next;       /* number of work items, and of those claimed */
+    /* Nanoseconds since `start`: sum over all threads of the time in which they
+     * summed; negative of the time of the last sum. */
+    double start;
+    int64_t busy, last;
     /* step(data, &more) queues the next step of the pass; more: whether there
      * are further steps; st: status of the last.  Only the calling thread uses
      * these members, and the context. */
     sps_stream_step *step;
     void *data;
-    bool more;
+    bool more, queued;
     sps_status st;
 };
 
@@ -129,23 +149,56 @@ void queue_one(work *w)
     w->more = w->more && w->st == SPS_OK;
 }
 
-/* Computes the products of work items from .. to - 1.  Each panel of the host
- * is divided into `pieces` items, numbered panel by panel. */
-void add_up(void *data, int64_t from, int64_t to)
+sps_status mark(const sps_stream_plan *plan, void *event)
+{
+    sps_context *ctx = plan->super.ctx;
+
+    SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)event,
+                                  spsi_cuda_state(ctx)->stream));
+    return SPS_OK;
+}
+
+void queue_rest(work *w)
+{
+    sps_stream_plan *plan = (sps_stream_plan *)w->plan;
+
+    while (w->more) queue_one(w);
+    if (w->queued) return;
+    w->queued = true;
+    plan->share.host.queued = spsi_now() - w->start;
+    if (w->st == SPS_OK) w->st = mark(plan, plan->share.streamed);
+}
+
+/* Computes the sums of item i.  Each panel of the host is divided into `pieces`
+ * items, numbered panel by panel. */
+void sum_item(const work *w, int64_t i)
+{
+    const sps_stream_panel *p = w->panel + i / pieces;
+    const int64_t all = p->is.windows, at = i % pieces;
+    sps_panel_sums t = w->sums;
+
+    t.image = p->at;
+    t.panel = &p->is;
+    spsi_cpu_panel_sums(&t, (int32_t)(all * at / pieces),
+                        (int32_t)(all * (at + 1) / pieces));
+}
+
+/* The part of one thread: items one by one, so that all threads end at the same
+ * time, whenever they begin.  The calling thread begins when it has queued all
+ * steps. */
+void take_part(void *data, int64_t, int64_t)
 {
     work *w = (work *)data;
+    double begin, end;
 
-    while (spsi_team_self() == 0 && w->more) queue_one(w);
-    for (int64_t i = from; i < to; i++) {
-        const sps_stream_panel *p = w->panel + i / pieces;
-        const int64_t all = p->is.windows, at = i % pieces;
-        sps_panel_sums t = w->sums;
-
-        t.image = p->at;
-        t.panel = &p->is;
-        spsi_cpu_panel_sums(&t, (int32_t)(all * at / pieces),
-                            (int32_t)(all * (at + 1) / pieces));
-    }
+    if (spsi_team_self() == 0) queue_rest(w);
+    begin = end = spsi_now();
+    for (int64_t i; (i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) <
+                    w->items; end = spsi_now())
+        sum_item(w, i);
+    spsi_team_add(&w->busy, (int64_t)(1e9 * (end - begin)));
+    spsi_team_least(&w->last, (int64_t)(1e9 * (w->start - end)) *
+                                  (end > begin));
 }
 
 double bytes_of(const sps_stream_plan *plan)
@@ -155,16 +208,6 @@ double bytes_of(const sps_stream_plan *plan)
     for (int64_t i = plan->panels - plan->shared; i < plan->panels; i++)
         bytes += (double)plan->panel[i].is.bytes;
     return bytes;
-}
-
-void correct(sps_stream_plan *plan, int k, double seconds)
-{
-    sps_stream_split *s = &plan->share.by[class_of(k)];
-
-    if (plan->test.share || s->products >= corrections) return;
-    s->rate = bytes_of(plan) / seconds;
-    s->panels = balanced(plan, s->rate, k);
-    s->products++;
 }
 
 /* --------------------------------------------------------------- the device */
@@ -209,9 +252,9 @@ sps_status take(sps_stream_plan *plan)
                                             cudaStreamNonBlocking));
     SPS_CUDA(ctx, cudaEventCreateWithFlags((cudaEvent_t *)&s->asked,
                                            cudaEventDisableTiming));
-    SPS_CUDA(ctx, cudaEventCreateWithFlags((cudaEvent_t *)&s->there,
-                                           cudaEventDisableTiming));
+    SPS_CUDA(ctx, cudaEventCreate((cudaEvent_t *)&s->there));
     SPS_CUDA(ctx, cudaEventCreate((cudaEvent_t *)&s->started));
+    SPS_CUDA(ctx, cudaEventCreate((cudaEvent_t *)&s->streamed));
     SPS_CUDA(ctx, cudaEventCreate((cudaEvent_t *)&s->ended));
     return SPS_OK;
 }
@@ -233,6 +276,27 @@ sps_status await_rows(const sps_stream_plan *plan, work *w)
     return w->st;
 }
 
+/* Sets the number of panels by the time of the last pass. */
+sps_status correct(sps_stream_plan *plan, sps_stream_split *b)
+{
+    const sps_stream_share *s = &plan->share;
+    const sps_stream_host *h = &s->host;
+    sps_context *ctx = plan->super.ctx;
+    float ms, wait;
+
+    SPS_CUDA(ctx, cudaEventElapsedTime(&wait, (cudaEvent_t)s->started,
+                                       (cudaEvent_t)s->there));
+    SPS_CUDA(ctx, cudaEventElapsedTime(&ms, (cudaEvent_t)s->started,
+                                       (cudaEvent_t)s->streamed));
+    b->products++;
+    if (!(h->summed > 0 && ms > 0)) return SPS_OK;
+    b->rate = h->bytes / h->summed;
+    b->link = 1e3 * ((double)plan->super.streamed - h->bytes) / ms;
+    b->panels = balanced(plan, b->rate, b->link, 1e-3 * wait);
+    if (b->panels == 0) b->panels = 1;   /* whether it pays is judged later */
+    return SPS_OK;
+}
+
 /* Reads the time of the last timed pass, and gives the host no panels if passes
  * without its share were as fast. */
 sps_status settle(sps_stream_plan *plan)
@@ -245,6 +309,7 @@ sps_status settle(sps_stream_plan *plan)
     s->timed = NULL;
     if (!b || plan->recorded) return SPS_OK;
     SPS_CUDA(ctx, cudaEventSynchronize((cudaEvent_t)s->ended));
+    if (b->products < corrections) return correct(plan, b);
     SPS_CUDA(ctx, cudaEventElapsedTime(&ms, (cudaEvent_t)s->started,
                                        (cudaEvent_t)s->ended));
     best = b->products++ < corrections + trials ? &b->with : &b->alone;
@@ -258,10 +323,8 @@ sps_status settle(sps_stream_plan *plan)
 
 sps_status spsi_stream_share_open(sps_stream_plan *plan)
 {
-    sps_context *ctx = plan->super.ctx;
     sps_stream_share *s = &plan->share;
     const int64_t streamed = plan->panels - plan->resident;
-    const double guess = fmin(host_rate, thread_rate * ctx->threads);
     sps_status st;
 
     if (plan->super.block != SPS_F64 || plan->longs.rows > 0 ||
@@ -273,8 +336,7 @@ sps_status spsi_stream_share_open(sps_stream_plan *plan)
     st = take(plan);
     if (st != SPS_OK) spsi_stream_share_close(plan);
     for (int c = 0; c < SPS_STREAM_CLASSES && s->most > 0; c++)
-        s->by[c] = {balanced(plan, guess / (1 + 0.1 * (1 << c)), 1 << c), 0,
-                    guess, INFINITY, INFINITY};
+        s->by[c] = estimated(plan, 1 << c);
     /* If memory for the host's share is lacking, the device computes all of the
      * product. */
     return st == SPS_ENOMEM ? SPS_OK : st;
@@ -314,28 +376,20 @@ int64_t spsi_stream_shared(const sps_stream_plan *plan,
 sps_status spsi_stream_judge_begin(sps_stream_plan *plan,
                                    const sps_spmm_args *args)
 {
-    sps_context *ctx = plan->super.ctx;
     sps_stream_share *s = &plan->share;
     sps_stream_split *b = &s->by[class_of(args->Y->k)];
 
     SPS_TRY_RETURN(settle(plan));
-    if (!chosen(plan, args->Y->k) || b->panels == 0 ||
-        b->products < corrections || b->products >= corrections + 2 * trials)
-        return SPS_OK;
-    SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)s->started,
-                                  spsi_cuda_state(ctx)->stream));
-    s->timed = b;
-    return SPS_OK;
+    if (!chosen(plan, args->Y->k)) return SPS_OK;
+    if (b->panels > 0 && b->products < corrections + 2 * trials) s->timed = b;
+    return mark(plan, s->started);
 }
 
-sps_status spsi_stream_judge_end(const sps_stream_plan *plan)
+sps_status spsi_stream_judge_end(const sps_stream_plan *plan,
+                                 const sps_spmm_args *args)
 {
-    sps_context *ctx = plan->super.ctx;
-
-    if (!plan->share.timed) return SPS_OK;
-    SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)plan->share.ended,
-                                  spsi_cuda_state(ctx)->stream));
-    return SPS_OK;
+    if (!chosen(plan, args->Y->k)) return SPS_OK;
+    return mark(plan, plan->share.ended);
 }
 
 sps_status spsi_stream_share_ask(sps_stream_plan *plan,
@@ -348,8 +402,7 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
     const size_t row = (size_t)args->X->k * sizeof(double);
     const double *x = (const double *)args->X->data + c.first * args->X->ld;
 
-    SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)s->asked,
-                                  spsi_cuda_state(ctx)->stream));
+    SPS_TRY_RETURN(mark(plan, s->asked));
     if (!(plan->test.omit & SPS_STREAM_ASKED))
         SPS_CUDA(ctx, cudaStreamWaitEvent(down, (cudaEvent_t)s->asked, 0));
     SPS_TRY_RETURN(spsi_stream_late(plan, SPS_STREAM_DOWN, down));
@@ -366,27 +419,44 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
     return SPS_OK;
 }
 
+namespace {
+
+/* Waits for the rows of X, and sums. */
+sps_status sum(sps_stream_plan *plan, work *w)
+{
+    sps_context *ctx = plan->super.ctx;
+    sps_stream_host *h = &plan->share.host;
+
+    h->bytes = bytes_of(plan);
+    SPS_TRY_RETURN(await_rows(plan, w));
+    if (plan->test.late & SPS_STREAM_HOST) usleep(2000);
+    w->start = spsi_now();
+    spsi_team_run(ctx, ctx->threads,
+                  (int64_t)(0.2 * h->bytes * (1 + 0.25 * w->sums.k)),
+                  take_part, w);
+    queue_rest(w);
+    h->summed = -1e-9 * (double)w->last;
+    h->busy = 1e-9 * (double)w->busy / ctx->threads;
+    return w->st;
+}
+
+} // namespace
+
 sps_status spsi_stream_share_sum(sps_stream_plan *plan,
                                  const sps_spmm_args *args,
                                  sps_stream_step *step, void *data)
 {
-    sps_context *ctx = plan->super.ctx;
-    const int k = args->Y->k;
     const range rows = rows_of(plan, plan->shared);
-    work w = {plan, first_of(plan, plan->shared),
-                    {NULL, NULL, plan->share.x,
-                     columns_of(plan, plan->shared).first, rows.first, k,
-                     plan->share.sum}, step, data, true, SPS_OK};
-    double start;
+    work w = {};
 
-    SPS_TRY_RETURN(await_rows(plan, &w));
-    if (plan->test.late & SPS_STREAM_HOST) usleep(2000);
-    start = spsi_now();
-    spsi_team_run(ctx, plan->shared * pieces,
-                  (int64_t)(0.2 * bytes_of(plan) * (1 + 0.25 * k)), add_up,
-                  &w);
-    while (w.more) queue_one(&w);
-    SPS_TRY_RETURN(w.st);
-    correct(plan, k, spsi_now() - start);
+    w.plan = plan;
+    w.panel = first_of(plan, plan->shared);
+    w.sums = {NULL, NULL, plan->share.x, columns_of(plan, plan->shared).first,
+              rows.first, args->Y->k, plan->share.sum};
+    w.items = plan->shared * pieces;
+    w.step = step;
+    w.data = data;
+    w.more = true;
+    SPS_TRY_RETURN(sum(plan, &w));
     return place(plan, args, rows);
 }
