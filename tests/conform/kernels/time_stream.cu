@@ -3,7 +3,7 @@
  * rows are computed panel by panel into the packed image (sps_operator_rows).
  * Run by name (run-gpu-tests time_stream):
  *
- *   time_stream [SIDE [RESIDENT_MB [TABLE [WIDTH]]]]
+ *   time_stream [SIDE [RESIDENT_MB [TABLE [WIDTH [PART...]]]]]
  *
  * The matrix is K + M / 5 of `mtxgen elasticity SIDE -perturb 1 -shift 0.2`, a
  * time step of an elastic body of SIDE^3 nodes (default 60); with TABLE not 0
@@ -14,21 +14,29 @@
  * Side 385: 171 M rows, 13.8 G entries, 121 GB of panels.  Host memory: the
  * panels, and at most 224 bytes a row for the host's share; blocks are compared
  * there in portions.  On the device, beside the resident panels: two blocks of
- * 16 columns, 256 bytes a row, or those of block CG with 4, 32 bytes a row
- * each.
+ * 16 columns, 256 bytes a row, or those of block CG: six, or five with B and
+ * four with B and the best iterate in host memory, 128 bytes a row each with 16
+ * columns.
  *
  * It prints the rate of copies from page-locked memory measured here, in pieces
- * of 16 MB; the time of packing; for 1, 4 and 16 columns the median time of a
- * product and its copied bytes over that time, as a part of that rate, without
- * a share of the host and with one, which must have the same bits; the products
- * of 200 rows against sums made on the host; seven products of a Chebyshev
- * polynomial together and one by one; and block CG to 1e-6 with 4 columns. */
+ * of 16 MB, the time of packing, and what is asked for: a PART is
+ *
+ *   N        products with N columns: median time, copied bytes over that time
+ *            as a part of that rate, without a share of the host and with one,
+ *            which must have the same bits, how long each side worked and
+ *            waited, and the products of 200 rows against sums made on the host
+ *   poly=N   seven products of a Chebyshev polynomial together and one by one
+ *   solve=N  block CG to 1e-6 with N columns
+ *   gpu=MB   from here on the context takes at most MB of the GPU
+ *
+ * By default: 1 4 16 poly=1 poly=4 solve=4, as far as WIDTH allows. */
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -243,6 +251,33 @@ uint64_t bits_of(const sps_block *Y)
     return h;
 }
 
+double milliseconds(void *from, void *to)
+{
+    float ms;
+
+    need(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to));
+    return ms;
+}
+
+/* How long host and GPU worked and waited in the last product. */
+void print_sides(const sps_stream_plan *s)
+{
+    const sps_stream_share *h = &s->share;
+    const double bytes = (double)s->super.streamed - h->host.bytes;
+    const double ms = milliseconds(h->started, h->streamed);
+    const double wait = milliseconds(h->started, h->there);
+    const double summed = 1e3 * h->host.summed;
+
+    printf("  host: %.3f ms until X is there, %.3f sums at %.1f GB/s (threads "
+           "%.1f %% of it busy), all queued after %.3f\n", wait, summed,
+           1e-6 * h->host.bytes / summed,
+           100 * h->host.busy / h->host.summed,
+           1e3 * h->host.queued);
+    printf("  GPU: %.3f ms panels at %.1f GB/s, %.3f waits for the host, "
+           "%.3f in all\n", ms, 1e-6 * bytes / ms,
+           fmax(0, wait + summed - ms), milliseconds(h->started, h->ended));
+}
+
 void time_products(const gen &g, sps_plan *plan, int64_t n, int k,
                    double link)
 {
@@ -265,9 +300,9 @@ void time_products(const gen &g, sps_plan *plan, int64_t n, int k,
     const double u = time_product(plan, &args, &sent);
 
     printf("  with the host: %.3f ms, %.2f times as fast; it takes %lld of "
-           "%lld panels, at %.1f GB/s\n", 1e3 * u, t / u,
-           (long long)s->shared, (long long)(s->panels - s->resident),
-           1e-9 * s->share.by[k == 1 ? 0 : k == 4 ? 2 : 4].rate);
+           "%lld panels\n", 1e3 * u, t / u, (long long)s->shared,
+           (long long)(s->panels - s->resident));
+    if (s->shared > 0) print_sides(s);
     checks++;
     failures += bits_of(Y) != alone;
     sps_block_destroy(&X);
@@ -349,6 +384,8 @@ void solve(const sps_operator *op, int k)
            1e-9 * (double)ctx->memory.device_peak);
     checks++;
     failures += result.stop != SPS_STOP_CONVERGED;
+    for (int i = 0; sps_context_note(ctx, i); i++)
+        printf("  %s\n", sps_context_note(ctx, i));
     sps_solver_destroy(&s);
     sps_block_destroy(&B);
     sps_block_destroy(&X);
@@ -363,6 +400,30 @@ void open_context(int64_t n, int width, size_t resident)
     need(sps_context_create(&o, &ctx, NULL));
     ctx->opt.max_device_bytes = ctx->memory.device +
                                 spsi_blocks_room(n, width) + resident;
+}
+
+std::vector<std::string> parts_of(int argc, char **argv)
+{
+    if (argc > 5) return {argv + 5, argv + argc};
+    return {"1", "4", "16", "poly=1", "poly=4", "solve=4"};
+}
+
+void take_part(const gen &g, sps_operator *op, const std::string &part,
+               int width, double link)
+{
+    const size_t at = part.find('=') + 1;
+    const int number = atoi(part.c_str() + at);
+
+    if (part.rfind("gpu=", 0) == 0)
+        ctx->opt.max_device_bytes = (size_t)number << 20;
+    else if (number < 1 || number > width)
+        printf("%s: a number of columns, at most %d\n", part.c_str(), width);
+    else if (part.rfind("poly=", 0) == 0)
+        time_polynomial(op, number);
+    else if (part.rfind("solve=", 0) == 0)
+        solve(op, number);
+    else
+        time_products(g, op->block, op->n, number, link);
 }
 
 } // namespace
@@ -386,10 +447,8 @@ int main(int argc, char **argv)
            1e-9 * (double)(plan->resident + plan->streamed),
            1e-9 * (double)plan->resident, 1e-9 * (double)plan->streamed,
            plan->detail, now() - start, 1e-9 * link);
-    for (int k : {1, 4, 16})
-        if (k <= width) time_products(g, op->block, op->n, k, link);
-    for (int k : {1, 4}) time_polynomial(op, k);
-    solve(op, 4);
+    for (const std::string &part : parts_of(argc, argv))
+        take_part(g, op, part, width, link);
     sps_operator_destroy(&op);
     sps_context_destroy(&ctx);
     gen_close(&g);
