@@ -2,6 +2,7 @@
 /* state.c - error texts, selection of the device before each call, memory, and
  * staging buffers. */
 #include "cuda/base/library_check.h"
+#include "cuda/base/pinned.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -29,23 +30,6 @@ static bool sticky(cudaError_t error)
     default:
         return false;
     }
-}
-
-static sps_status take_pinned(sps_context *ctx, size_t bytes, void **p_p)
-{
-    cudaError_t error = cudaHostAlloc(p_p, bytes, cudaHostAllocDefault);
-
-    if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError();
-        return spsi_fail(ctx, SPS_ENOMEM,
-                         "could not allocate %zu bytes of page-locked host "
-                         "memory; free host memory, or raise the limit of "
-                         "locked memory", bytes);
-    }
-    if (error != cudaSuccess)
-        return spsi_cuda_failed(ctx, error, "cudaHostAlloc", __FILE__,
-                                __LINE__);
-    return SPS_OK;
 }
 
 /* Adds the times of finished phases; the stream must be synchronised. */
@@ -345,7 +329,7 @@ sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p)
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_claim(ctx, bytes, "page-locked"));
-    st = take_pinned(ctx, bytes > 0 ? bytes : 1, p_p);
+    st = spsi_cuda_pin(ctx, bytes > 0 ? bytes : 1, p_p);
     if (st != SPS_OK) spsi_unclaim(ctx, bytes);
     return st;
 }
@@ -355,7 +339,8 @@ sps_status spsi_cuda_share(sps_context *ctx, size_t bytes, void **p_p)
 void spsi_cuda_unshare(sps_context *ctx, void *p, size_t bytes)
 {
     if (p == NULL) return;
-    if (spsi_cuda_state(ctx)->pid == getpid() && !ctx->dead) cudaFreeHost(p);
+    if (spsi_cuda_state(ctx)->pid == getpid() && !ctx->dead)
+        spsi_cuda_unpin(p, bytes > 0 ? bytes : 1);
     cudaGetLastError();
     spsi_unclaim(ctx, bytes);
 }
@@ -384,10 +369,10 @@ sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes)
 
     if (bytes <= s->down_bytes) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    if (s->down) cudaFreeHost(s->down);
+    if (s->down) spsi_cuda_unpin(s->down, s->down_bytes);
     s->down = NULL;
     s->down_bytes = 0;
-    SPS_TRY_RETURN(take_pinned(ctx, bytes, &p));
+    SPS_TRY_RETURN(spsi_cuda_pin(ctx, bytes, &p));
     s->down = (double *)p;
     s->down_bytes = bytes;
     return SPS_OK;
@@ -402,12 +387,12 @@ static sps_status grow_up(sps_context *ctx, size_t bytes)
     void *p;
 
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    if (s->up) cudaFreeHost(s->up);
+    if (s->up) spsi_cuda_unpin(s->up, s->up_bytes);
     s->up = NULL;
     spsi_cuda_release(ctx, s->d_up, s->up_bytes);
     s->d_up = NULL;
     s->up_bytes = 0;
-    SPS_TRY_RETURN(take_pinned(ctx, bytes, &p));
+    SPS_TRY_RETURN(spsi_cuda_pin(ctx, bytes, &p));
     s->up = (char *)p;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, bytes, &p));
     s->d_up = (char *)p;
