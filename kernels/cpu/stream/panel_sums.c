@@ -14,7 +14,7 @@
 #include "cpu/stream/panel_sums.h"
 #include "cpu/isa.h"
 
-enum { STRIPS = 3, AHEAD = 2048 };
+enum { STRIPS = 3, AHEAD = 4096 };
 
 /* The columns of a strip in `col`, counted from the first column of x, and the
  * values of the strips that share them, decoded to `room` unless they are
