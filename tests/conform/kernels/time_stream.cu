@@ -27,7 +27,7 @@
  *            waited, and the products of 200 rows against sums made on the host
  *   poly=N   seven products of a Chebyshev polynomial together and one by one
  *   solve=N  block CG to 1e-6 with N columns
- *   gpu=MB   from here on the context takes at most MB of the GPU
+ *   more=MB  from here on the context takes at most MB more of the GPU
  *
  * By default: 1 4 16 poly=1 poly=4 solve=4, as far as WIDTH allows. */
 #include <algorithm>
@@ -414,8 +414,9 @@ void take_part(const gen &g, sps_operator *op, const std::string &part,
     const size_t at = part.find('=') + 1;
     const int number = atoi(part.c_str() + at);
 
-    if (part.rfind("gpu=", 0) == 0)
-        ctx->opt.max_device_bytes = (size_t)number << 20;
+    if (part.rfind("more=", 0) == 0)
+        ctx->opt.max_device_bytes = ctx->memory.device +
+                                    ((size_t)number << 20);
     else if (number < 1 || number > width)
         printf("%s: a number of columns, at most %d\n", part.c_str(), width);
     else if (part.rfind("poly=", 0) == 0)
