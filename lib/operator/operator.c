@@ -22,13 +22,15 @@
 /* ------------------------------------------------------------------ plans */
 
 /* Returns the bytes of the smallest ring of a streamed matrix, which its plan
- * allocates whatever the room: four panels of 1 MB, or of a 32nd of a small
- * matrix. */
-static size_t smallest_ring(const sps_csr_local *A)
+ * allocates whatever the room: four panels of 1 MB, on a large GPU of a 4096th
+ * of its unused memory, up to 16 MB, or of a 32nd of a small matrix. */
+static size_t smallest_ring(const sps_csr_local *A, size_t unused)
 {
-    const size_t least = (size_t)4 << 20;
     const size_t all = 12 * (size_t)A->nnz + 8 * (size_t)A->nrow;
+    size_t least = (size_t)4 << 20;
 
+    if (least < unused / 1024) least = unused / 1024;
+    if (least > (size_t)64 << 20) least = (size_t)64 << 20;
     return all / 8 < least ? all / 8 : least;
 }
 
@@ -37,13 +39,12 @@ static size_t smallest_ring(const sps_csr_local *A)
  * leave. */
 static size_t room_of(const sps_operator *op, int k)
 {
-    const size_t kept = spsi_operator_blocks_room(op, k) +
-                        (op->local.far ? smallest_ring(&op->local) : 0);
-    size_t unused = 0, total = 0;
+    size_t kept, unused = 0, total = 0;
 
     if (!op->local.far ||
         op->ctx->backend->memory(op->ctx, &unused, &total) != SPS_OK)
         return 0;
+    kept = spsi_operator_blocks_room(op, k) + smallest_ring(&op->local, unused);
     return unused > kept ? unused - kept : 0;
 }
 

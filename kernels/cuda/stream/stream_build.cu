@@ -33,17 +33,27 @@ size_t bound_of(const sps_csr_local *A)
     return 12 * (size_t)A->nnz + 8 * (size_t)A->nrow + SPS_PANEL_LEAST;
 }
 
+/* Returns the bytes of the smallest panel: copies of 64 KB reach a third of the
+ * rate of 1 MB, and four panels of 1 MB, or of a 4096th of the free memory, are
+ * little beside any blocks (smallest_ring in lib/operator/operator.c). */
+size_t smallest(sps_context *ctx)
+{
+    size_t unused = 0, total = 0;
+
+    if (ctx->backend->memory(ctx, &unused, &total) != SPS_OK) unused = 0;
+    return at_least(small_panel, unused / 4096);
+}
+
 /* Returns the bytes of a panel: 16 MB, with which a copy reaches the rate of
- * the link; less for a small matrix, or if the four slots of the ring would
- * need more than half of the available memory.  For the latter reason a panel
- * gets no smaller than 1 MB: copies of 64 KB reach a third of the rate of 1 MB,
- * and four panels of 1 MB are little beside any blocks. */
-size_t room_of(const sps_csr_local *A, size_t budget)
+ * the link and the host has time to queue its step; less for a small matrix, or
+ * if the four slots of the ring would need more than half of the available
+ * memory. */
+size_t room_of(sps_context *ctx, const sps_csr_local *A, size_t budget)
 {
     size_t room = at_most(largest_panel, bound_of(A) / fewest_panels);
 
     if (A->far)
-        room = at_most(room, at_least(small_panel,
+        room = at_most(room, at_least(smallest(ctx),
                                       budget / (2 * SPS_RING_SLOTS)));
     return at_least(room & ~(size_t)4095, SPS_PANEL_LEAST);
 }
@@ -412,7 +422,7 @@ sps_status spsi_stream_build(sps_stream_plan *plan, const sps_problem *p)
 {
     size_t ring, more;
 
-    plan->room = room_of(p->local, p->room);
+    plan->room = room_of(plan->super.ctx, p->local, p->room);
     ring = SPS_RING_SLOTS * plan->room;
     plan->left = p->local->far && p->room > ring ? p->room - ring : 0;
     more = at_most(plan->left / 4 / plan->room, SPS_RING_MOST -
