@@ -436,6 +436,7 @@ int main(int argc, char **argv)
     const int width = argc > 4 ? atoi(argv[4]) : 16;
     gen g = {};
 
+    setvbuf(stdout, NULL, _IOLBF, 0);
     open_rows(g, side, argc > 3 && atoi(argv[3]));
     open_context(g.rows, width, resident);
     const double link = link_rate(), start = now();
