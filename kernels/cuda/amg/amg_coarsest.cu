@@ -48,53 +48,66 @@ struct mean_of_both {
     }
 };
 
-/* Computes b = S^-1 v for near-null vector number v, and the terms of ||b||^2
- * and of ||C b||^2, where C is the scaled matrix. */
+/* Computes b = S^-1 v for each near-null vector v, and the terms of ||b||^2 and
+ * of ||C b||^2, where C is the scaled matrix: n elements of each array for a
+ * vector.  Item e is row e % n for vector e / n. */
 struct null_terms {
     entries A;
     const double *s, *near;
-    int vectors, v;
+    int64_t n;
+    int vectors;
     double *b, *length, *image;
 
-    __device__ void operator()(int64_t i) const
+    __device__ void operator()(int64_t e) const
     {
+        const int64_t v = e / n, i = e % n;
         double sum = 0;
 
         for (int64_t p = A.rowptr[i]; p < A.rowptr[i + 1]; p++)
             sum += A.val[p] * near[(int64_t)A.col[p] * vectors + v];
-        b[i] = s[i] > 0 ? near[i * vectors + v] / s[i] : 0;
-        length[i] = b[i] * b[i];
-        image[i] = sum * s[i] * sum * s[i];
+        b[e] = s[i] > 0 ? near[i * vectors + v] / s[i] : 0;
+        length[e] = b[e] * b[e];
+        image[e] = sum * s[i] * sum * s[i];
     }
 };
 
-/* *found becomes ||b||^2 if C b = 0 to rounding, else 0; run by one thread. */
-struct judge_null {
-    const double *length, *image;
-    int64_t n;
-    double *found;
+/* found[v] becomes ||b||^2 if C b = 0 to rounding, else 0.  A warp processes a
+ * vector: 32 terms of each sum are loaded together and added one by one. */
+__global__ void __launch_bounds__(32)
+judge_null(const double *__restrict__ length, const double *__restrict__ image,
+           int64_t n, double *found)
+{
+    const int64_t first = blockIdx.x * n, end = first + n;
+    double whole = 0, other = 0;
 
-    __device__ void operator()(int64_t) const
-    {
-        double whole = 0, other = 0;
+    for (int64_t p = first; p < end; p += 32) {
+        const int64_t mine = p + threadIdx.x;
+        const double l = mine < end ? length[mine] : 0;
+        const double c = mine < end ? image[mine] : 0;
+        const int terms = (int)min(end - p, (int64_t)32);
 
-        for (int64_t i = 0; i < n; i++) {
-            whole += length[i];
-            other += image[i];
+        for (int t = 0; t < terms; t++) {
+            whole += __shfl_sync(all_lanes, l, t);
+            other += __shfl_sync(all_lanes, c, t);
         }
-        *found = whole > 0 &&
-                 other <= SPS_COARSE_ZERO * SPS_COARSE_ZERO * whole ? whole : 0;
     }
-};
+    if (threadIdx.x > 0) return;
+    found[blockIdx.x] =
+        whole > 0 && other <= SPS_COARSE_ZERO * SPS_COARSE_ZERO * whole ? whole
+                                                                        : 0;
+}
 
 struct add_null {
     const double *b, *found;
     int64_t n;
+    int vectors;
     double *X;
 
     __device__ void operator()(int64_t e) const
     {
-        if (*found > 0) X[e] += b[e / n] * b[e % n] / *found;
+        for (int v = 0; v < vectors; v++)
+            if (found[v] > 0)
+                X[e] += b[v * n + e / n] * b[v * n + e % n] / found[v];
     }
 };
 
@@ -180,6 +193,42 @@ __device__ void exchange_line(const exchanged &e, const panel_room &w,
         if (store && q < e.count) e.Y[first + q * step] = x[q];
 }
 
+/* Updates the elements of column j in the rows of a tile that begin at `row`.
+ * Each thread processes every fourth of these rows, four at a time: each of
+ * their elements is a chain of dependent operations. */
+__device__ void exchange_others(const exchanged &e, const panel_room &w,
+                                int64_t row, int64_t j)
+{
+    constexpr int step = panel_threads / side, together = 4;
+    double f[panel];
+
+    if (j >= e.n || e.within(j)) return;
+#pragma unroll
+    for (int s = 0; s < panel; s++) f[s] = w.column_f[s][threadIdx.x % side];
+    for (int q = (int)threadIdx.x / side; q < side; q += together * step) {
+        double x[together];
+        bool ours[together];
+
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            const int64_t i = row + q + u * step;
+
+            ours[u] = i < e.n && !e.within(i);
+            x[u] = ours[u] ? e.X[i * e.n + j] : 0;
+        }
+#pragma unroll
+        for (int s = 0; s < panel; s++) {
+            if (s >= e.count) break;
+#pragma unroll
+            for (int u = 0; u < together; u++)
+                x[u] -= w.row_c[s][q + u * step] * f[s];
+        }
+#pragma unroll
+        for (int u = 0; u < together; u++)
+            if (ours[u]) e.Y[(row + q + u * step) * e.n + j] = x[u];
+    }
+}
+
 /* Exchanges `count` unknowns in all elements: a thread block processes a tile
  * of side x side elements. */
 __global__ void __launch_bounds__(panel_threads)
@@ -197,20 +246,7 @@ exchange_panel(const exchanged e)
         exchange_line(e, w, true, column + t - side, blockIdx.y == 0,
                       w.column_f, t - side);
     __syncthreads();
-    const int64_t j = column + t % side;
-
-    if (j >= e.n || e.within(j)) return;
-    for (int q = t / side; q < side; q += panel_threads / side) {
-        const int64_t i = row + q;
-
-        if (i >= e.n) return;
-        if (e.within(i)) continue;
-        double x = e.X[i * e.n + j];
-
-        for (int s = 0; s < e.count; s++)
-            x -= w.row_c[s][q] * w.column_f[s][t % side];
-        e.Y[i * e.n + j] = x;
-    }
+    exchange_others(e, w, row, column + t % side);
 }
 
 struct store_dense {
@@ -248,17 +284,16 @@ sps_status lift(const dense *d)
 {
     sps_coarse *l = d->l;
     sps_context *ctx = l->ctx;
-    const int64_t n = l->A.nrow;
-    double *length = d->b + n, *image = d->b + 2 * n;
+    const int64_t n = l->A.nrow, q = l->vectors;
+    double *length = d->b + q * n, *image = d->b + 2 * q * n;
 
-    for (int v = 0; v < l->vectors; v++) {
-        SPS_TRY_RETURN(each(ctx, n, null_terms{entries_of(&l->A), l->scale,
-                                               l->near, l->vectors, v, d->b,
+    if (q == 0) return SPS_OK;
+    SPS_TRY_RETURN(each(ctx, q * n, null_terms{entries_of(&l->A), l->scale,
+                                               l->near, n, l->vectors, d->b,
                                                length, image}));
-        SPS_TRY_RETURN(each(ctx, 1, judge_null{length, image, n, d->found}));
-        SPS_TRY_RETURN(each(ctx, n * n, add_null{d->b, d->found, n, d->X}));
-    }
-    return SPS_OK;
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)q, 32, judge_null, length, image,
+                              n, d->found));
+    return each(ctx, n * n, add_null{d->b, d->found, n, l->vectors, d->X});
 }
 
 void exchange(dense *d)
@@ -333,8 +368,8 @@ sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular)
                                             &made, Z_p));
     SPS_TRY_RETURN(h.take(n * n, &d.X));
     SPS_TRY_RETURN(h.take(n * n, &d.Y));
-    SPS_TRY_RETURN(h.take(3 * n, &d.b));
-    SPS_TRY_RETURN(h.take(1, &d.found));
+    SPS_TRY_RETURN(h.take(3 * l->vectors * n, &d.b));
+    SPS_TRY_RETURN(h.take(l->vectors, &d.found));
     SPS_TRY_RETURN(h.take(1, &d.bad));
     SPS_TRY_RETURN(invert(&d));
     SPS_TRY_RETURN(each(ctx, n * n, store_dense{d.X, l->scale, n,
