@@ -199,6 +199,7 @@ sps_status spsi_amg_levels(amg *m, bool again)
         SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
         SPS_TRY(spsi_amg_scale(m, l, i == 0));
         if (!again) SPS_TRY(spsi_amg_eliminate(m, l));
+        if (i > 0 && l->n <= AMG_DENSE) break;   /* without a smoother */
         if (!l->eliminates) SPS_TRY(measure(m, l));
         if (i + 1 == most || l->n <= AMG_DENSE) break;
         SPS_TRY(descend(m, l, again, &made));

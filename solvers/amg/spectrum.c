@@ -192,28 +192,44 @@ static int steps_of(const double *diagonal, const double *off)
     return t;
 }
 
-/* *rho = the largest eigenvalue of the tridiagonal matrix of order m. */
+/* Returns whether all eigenvalues of the tridiagonal matrix T of order m are
+ * below x: then the pivots of x I - T are positive. */
+static bool all_below(int m, const double *diagonal, const double *off,
+                      double x)
+{
+    double pivot = x - diagonal[0];
+
+    for (int i = 1; pivot > 0 && i < m; i++)
+        pivot = x - diagonal[i] - off[i - 1] * off[i - 1] / pivot;
+    return pivot > 0;
+}
+
+/* *rho = the largest eigenvalue of the tridiagonal matrix of order m, found by
+ * bisection between its largest diagonal element and Gershgorin's bound. */
 static sps_status largest(sps_context *ctx, int m, const double *diagonal,
                           const double *off, double *rho)
 {
-    sps_small *T = NULL;
-    double w[STEPS];
-    sps_status st;
+    double low = diagonal[0], high = -INFINITY, sum = 0;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_small_create(ctx, m, m, &T));
-    spsi_small_shape(T, m, m);
-    spsi_small_clear(T);
     for (int i = 0; i < m; i++) {
-        *spsi_small_at(T, i, i) = diagonal[i];
-        if (i + 1 == m) break;
-        *spsi_small_at(T, i, i + 1) = *spsi_small_at(T, i + 1, i) = off[i];
+        const double left = i > 0 ? fabs(off[i - 1]) : 0;
+        const double right = i + 1 < m ? fabs(off[i]) : 0;
+
+        low = fmax(low, diagonal[i]);
+        high = fmax(high, diagonal[i] + left + right);
+        sum += fabs(diagonal[i]) + left;
     }
-    SPS_REQUIRE(ctx, spsi_small_finite(T), SPS_EUNFIT, "amg: the matrix has "
+    SPS_REQUIRE(ctx, isfinite(sum), SPS_EUNFIT, "amg: the matrix has "
                 "entries that are not finite or too large");
-    SPS_TRY(spsi_small_eigen(T, w));
-    *rho = w[m - 1];
+    for (int t = 0; t < 60 && low < high; t++) {
+        const double x = low + 0.5 * (high - low);
+
+        if (all_below(m, diagonal, off, x)) high = x;
+        else low = x;
+    }
+    *rho = high;
 fail:
-    spsi_small_destroy(&T);
     return st;
 }
 
