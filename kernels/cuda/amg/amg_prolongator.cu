@@ -40,7 +40,9 @@ struct count_filtered : filter_view {
     }
 };
 
-/* Computes a row of the filtered matrix by a group of lanes. */
+/* Computes a row of the filtered matrix by a group of lanes, fewer than the row
+ * has entries: the lanes add weak couplings one after the other, and the groups
+ * of a warp do so together. */
 struct fill_filtered : filter_view {
     const int64_t *rowptr;
     int32_t *col;
@@ -179,7 +181,7 @@ sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered)
     st = open_offsets(ctx, count, n, n, &made);
     if (st == SPS_OK) st = open_entries(ctx, l->edges + l->diagonals, &made);
     if (st == SPS_OK)
-        st = each_group(ctx, n, l->A.nnz / (n + 1), NULL,
+        st = each_group(ctx, n, l->A.nnz / (n + 1) / 4, NULL,
                         fill_filtered{v, made.rowptr, made.col,
                                       (double *)made.val, l->scale,
                                       l->factor});
