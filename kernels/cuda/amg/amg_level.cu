@@ -81,6 +81,7 @@ void close_level(sps_coarse **l_p)
 void drop_level(sps_coarse *l)
 {
     give_back(l, &l->factor);
+    give_back(l, &l->most);
     sps_csr_destroy(l->ctx, &l->T);
     sps_csr_destroy(l->ctx, &l->F);
 }

@@ -203,27 +203,34 @@ struct multiply {
 };
 
 /* bound[0] and bound[1] become the bits of the largest row sums of |S A S| and
- * of |S^2 A|. */
+ * of |S^2 A|.  For nodes of one row, most[i] becomes the largest coupling of
+ * row i (amg_strength.cu): that of the diagonal entry, which is positive, is
+ * negative. */
 struct row_bounds {
-    typedef double2 number;   /* the pair |a_ik|, s_k */
+    typedef double2 number;   /* the pair a_ik, s_k */
     const double *__restrict__ s;
     unsigned long long *bound;
+    double *most;             /* may be NULL */
 
     struct sums {
-        double s, h, d;
+        double s, h, d, most;
     };
     __device__ int begin(void) const { return 0; }
-    __device__ sums open(int64_t i) const { return {i < 0 ? 0 : s[i], 0, 0}; }
+    __device__ sums open(int64_t i) const
+    {
+        return {i < 0 ? 0 : s[i], 0, 0, 0};
+    }
     __device__ double2 term(int, double a, int32_t k) const
     {
-        return make_double2(fabs(a), s[k]);
+        return make_double2(a, s[k]);
     }
     __device__ void add(sums &x, double2 term) const
     {
-        const double a = term.x * x.s;
+        const double a = term.x * x.s, c = -(a * term.y);
 
-        x.h += a * term.y;
-        x.d += a * x.s;
+        x.h += fabs(c);
+        x.d += fabs(a) * x.s;
+        if (c > x.most) x.most = c;
     }
     __device__ void raise(unsigned long long *to, double h) const
     {
@@ -237,10 +244,11 @@ struct row_bounds {
             bits > *(volatile unsigned long long *)to)
             atomicMax(to, bits);
     }
-    __device__ void close(int, int64_t, const sums &x) const
+    __device__ void close(int, int64_t i, const sums &x) const
     {
         raise(bound, x.h);
         raise(bound + 1, x.d);
+        if (i >= 0 && most) most[i] = x.most;
     }
 };
 
@@ -251,6 +259,7 @@ struct room {
     const double *s;
     double *w[3], *y, *part;
     coefficients *c;          /* all zero at first */
+    double *most;             /* largest coupling of each row, or NULL */
 };
 
 template <class F> sps_status sum(const room *r, const F &f)
@@ -283,7 +292,8 @@ sps_status run(const room *r)
 {
     SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0], r->y, r->c->factor}));
     for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
-    return each_row(r->ctx, r->n, r->nnz, r->A, row_bounds{r->s, r->c->bound});
+    return each_row(r->ctx, r->n, r->nnz, r->A,
+                    row_bounds{r->s, r->c->bound, r->most});
 }
 
 double number_of(unsigned long long bits)
@@ -310,6 +320,8 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
     SPS_TRY_RETURN(h.take(part_room(n), &r.part));
     SPS_TRY_RETURN(h.take(1, &r.c));
     SPS_TRY_RETURN(clear(l->ctx, 1, r.c));
+    if (!filtered && !l->node) SPS_TRY_RETURN(keep(l, n, &l->most));
+    if (!filtered) r.most = l->most;
     for (int t = 0; t < 3; t++) r.w[t] = vectors + t * n;
     r.y = vectors + 3 * n;
     SPS_TRY_RETURN(run(&r));

@@ -2,11 +2,12 @@
 /* amg_strength.cu - finds the strong couplings between the nodes of a level;
  * solvers/amg/strength.c has the rule and the order of sums.
  *
- * For nodes of one row there are three passes over the matrix (the largest
- * coupling, the number of strong ones, their columns), and nothing is stored in
- * between.  For nodes of several rows, the couplings of a node are merged once
- * into memory for one coupling per run of entries; usually its rows have the
- * same columns, and each run is processed by one lane. */
+ * For nodes of one row there are two passes over the matrix (the number of
+ * strong couplings, their columns) beside the one that bounds its spectrum and
+ * also finds the largest coupling of each row (amg_spectrum.cu).  For nodes of
+ * several rows, the couplings of a node are merged once into memory for one
+ * coupling per run of entries; usually its rows have the same columns, and each
+ * run is processed by one lane. */
 #include "cuda/amg/coarse.cuh"
 
 namespace {
@@ -29,8 +30,7 @@ __device__ __forceinline__ bool is_strong(double c, double theta, double a,
  * row. */
 struct single_rows {
     entries A;
-    const double *__restrict__ s;
-    double *most;
+    const double *__restrict__ s, *__restrict__ most;
 
     /* Returns the strength of the coupling of entry p in row i, which is 0 on
      * the diagonal. */
@@ -48,21 +48,6 @@ struct single_rows {
     __device__ int64_t end(int64_t i) const
     {
         return i < 0 ? 0 : A.rowptr[i + 1];
-    }
-};
-
-struct find_most : single_rows {
-    template <int G> __device__ void run(int64_t i, int lane) const
-    {
-        double largest = 0;
-
-        for (int64_t p = begin(i) + lane; p < end(i); p += G) {
-            const double c = coupling(p, i);
-
-            if (c > largest) largest = c;
-        }
-        largest = group_most<G>(largest);
-        if (i >= 0 && lane == 0) most[i] = largest;
     }
 };
 
@@ -371,17 +356,17 @@ sps_status strength_single(sps_coarse *l)
     sps_context *ctx = l->ctx;
     const int64_t n = l->nodes;
     const int64_t mean = l->A.nnz / (n + 1);
-    single_rows s = {entries_of(&l->A), l->scale, NULL};
+    const single_rows s = {entries_of(&l->A), l->scale, l->most};
     int32_t *count;
     holder h(ctx);
 
-    SPS_TRY_RETURN(h.take(n, &s.most));
     SPS_TRY_RETURN(h.take(n, &count));
-    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL, find_most{s}));
     SPS_TRY_RETURN(each_group(ctx, n, mean, NULL, count_strong{s, count}));
     SPS_TRY_RETURN(open_graph(l, count));
-    return each_group(ctx, n, mean, NULL,
-                      list_strong{s, {l->rowptr, l->col, l->weight}});
+    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL,
+                              list_strong{s, {l->rowptr, l->col, l->weight}}));
+    give_back(l, &l->most);
+    return SPS_OK;
 }
 
 sps_status strength_several(sps_coarse *l)

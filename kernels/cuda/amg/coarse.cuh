@@ -23,6 +23,9 @@ struct sps_coarse {
     double *near;             /* near-null vectors, n x `vectors`, row-major */
     double *scale;            /* n: scaling of A to unit diagonal */
     int64_t diagonals;        /* number of diagonal entries that are stored */
+    double *most;             /* largest coupling of each row, by `lanczos`, for
+                                 nodes of one row; exists until strong couplings
+                                 are found */
     double *factor;           /* scaling of the filtered matrix F, n numbers */
     /* The strong couplings of the nodes, as rows of a sparse matrix. */
     int64_t *rowptr, edges;
