@@ -422,6 +422,40 @@ template <int R, int K, class V> struct blocks_row {
     }
 };
 
+/* Loads the block columns of a row of C, which begin at `at`, and clears its
+ * `all` sums. */
+template <int R, int K, class V>
+__device__ __forceinline__ void
+open_row(const blocks_task<V> &t, const blocks_room<R, K, V> &to, int64_t at,
+         int all)
+{
+    const int lane = (int)threadIdx.x % 32;
+
+    for (int s = lane; s < to.n; s += 32) to.key[s] = t.C.col[at + s];
+    for (int x = lane; x < all; x += 32) to.sum[x] = (V)-0.0;
+    __syncwarp();
+}
+
+/* Stores the sums as the values of R rows of C from `begin` on, and their
+ * columns unless these are known. */
+template <int R, int K, class V>
+__device__ __forceinline__ void
+close_row(const blocks_task<V> &t, const blocks_room<R, K, V> &to,
+          int64_t begin, int all)
+{
+    const int lane = (int)threadIdx.x % 32, width = t.size * to.n;
+
+    __syncwarp();
+    for (int x = lane; x < all; x += 32) t.val[begin + x] = to.sum[x];
+    if (t.known) return;
+    for (int x = lane; x < width; x += 32) {
+        const int s = t.block_of(x);
+        const int32_t c = to.key[s] * t.size + x - s * t.size;
+
+        for (int r = 0; r < R; r++) t.col[begin + r * width + x] = c;
+    }
+}
+
 template <int R, int K, class V>
 __global__ void __launch_bounds__(256, K == 6 ? 2 : 3)
 fill_blocks(const blocks_task<V> t)
@@ -435,26 +469,123 @@ fill_blocks(const blocks_task<V> t)
     const int n = (int)(t.C.rowptr[v + 1] - at), all = R * t.size * n;
     const blocks_room<R, K, V> to(t, n);
 
-    for (int s = lane; s < n; s += 32) to.key[s] = t.C.col[at + s];
-    for (int x = lane; x < all; x += 32) to.sum[x] = (V)-0.0;
-    __syncwarp();
+    open_row(t, to, at, all);
     const int64_t first = t.A.rowptr[v];
     const int length = (int)(t.A.rowptr[v + 1] - first);
     const blocks_row<R, K, V> row = {
         t, to, lane, first, (first * t.parts + part * length) * R * K, length};
 
     if (!row.add_all()) atomicMin(t.bad, (unsigned long long)v * R * t.parts);
-    __syncwarp();
-    const int64_t begin = (at * t.parts + part * n) * R * t.size;
+    close_row(t, to, (at * t.parts + part * n) * R * t.size, all);
+}
 
-    for (int x = lane; x < all; x += 32) t.val[begin + x] = to.sum[x];
-    if (t.known) return;
-    for (int x = lane; x < t.size * n; x += 32) {
-        const int s = t.block_of(x);
-        const int32_t c = to.key[s] * t.size + x - s * t.size;
+/* ----------------------------------------------------------- single blocks */
 
-        for (int r = 0; r < R; r++) t.col[begin + r * t.size * n + x] = c;
+/* Where block rows of B have one block at most, as those of a tentative
+ * prolongator, few lanes would have a column of a step.  Here a warp computes a
+ * block row of C, and each lane one element (and that 32 places behind it) of
+ * all its R x S blocks. */
+template <int R, int K, class V> struct single_row {
+    static constexpr int together = K == 6 ? 2 : 4;
+    const blocks_task<V> &t;
+    const blocks_room<R, K, V> &to;
+    int lane;
+    int64_t first;            /* index of the first block of A */
+    int length;
+
+    /* Finds, for block number e of A, the first value of its block of B and the
+     * position of the columns of that in a row of C; *at = -1 if there is no
+     * block, -2 if C has no such columns. */
+    __device__ void find(int e, int64_t *b, int *at) const
+    {
+        *b = 0;
+        *at = -1;
+        if (e >= length) return;
+        const int32_t k = t.A.col[first + e];
+        const int64_t p = t.B.rowptr[k];
+
+        if (p == t.B.rowptr[k + 1]) return;
+        const int32_t c = t.B.col[p];
+        const int s = to.n > 0 ? find_column(to.key, to.n, c) : 0;
+
+        *b = p * K * t.size;
+        *at = to.n > 0 && to.key[s] == c ? s * t.size : -2;
     }
+    /* Adds the products of the next blocks to the lane's sums: those for which
+     * lane e0, e0 + 1, ... has found something. */
+    __device__ void add(int e0, int64_t own, int place, const V *a, int j,
+                        bool some, V *sum) const
+    {
+        V left[together][K], right[together][K];
+        int at[together];
+
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            const V *b = t.b + __shfl_sync(all_lanes, own, e0 + u) + j;
+
+            at[u] = __shfl_sync(all_lanes, place, e0 + u);
+            if (!some) at[u] = -1;
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                left[u][k] = at[u] >= 0 ? a[(e0 + u) * K + k] : 0;
+                right[u][k] = at[u] >= 0 ? b[k * t.size] : 0;
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < together; u++) {
+            if (at[u] < 0) continue;
+            V value = sum[at[u]];
+
+#pragma unroll
+            for (int k = 0; k < K; k++)
+                value = fma(left[u][k], right[u][k], value);
+            sum[at[u]] = value;
+        }
+    }
+    /* Computes element x of all blocks; returns false if C has no place for one
+     * of them. */
+    __device__ bool add_all(int x) const
+    {
+        const bool some = x < R * t.size;
+        const int r = some ? x / t.size : 0, j = some ? x - r * t.size : 0;
+        const V *a = t.a + (first * R + (int64_t)r * length) * K;
+        V *const sum = to.sum + r * to.n * t.size + j;
+        bool good = true;
+
+        for (int base = 0; base < length; base += 32, a += 32 * K) {
+            int64_t own;
+            int place;
+
+            find(base + lane, &own, &place);
+            good = good && place != -2;
+            for (int e = 0; e < min(length - base, 32); e += together)
+                add(e, own, place, a, j, some, sum);
+        }
+        return good;
+    }
+};
+
+template <int R, int K, class V> __global__ void __launch_bounds__(256)
+fill_single(const blocks_task<V> t)
+{
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t number = group_number<32>();
+    bool good = true;
+
+    if (number >= t.rows.count) return;
+    const int64_t v = t.rows.at(number), at = t.C.rowptr[v];
+    const int n = (int)(t.C.rowptr[v + 1] - at), all = R * t.size * n;
+    const blocks_room<R, K, V> to(t, n);
+
+    open_row(t, to, at, all);
+    const int64_t first = t.A.rowptr[v];
+    const single_row<R, K, V> row = {t, to, lane, first,
+                                     (int)(t.A.rowptr[v + 1] - first)};
+
+    for (int x = lane; x - lane < R * t.size; x += 32)
+        good = row.add_all(x) && good;
+    if (!good) atomicMin(t.bad, (unsigned long long)v * R);
+    close_row(t, to, at * R * t.size, all);
 }
 
 } // namespace

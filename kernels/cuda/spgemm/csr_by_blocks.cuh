@@ -70,9 +70,6 @@ bool has_shape(product *p, const int faults[2])
            p->longest[1] <= block_row_most;
 }
 
-sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
-                        sps_csr *C, bool blocks);
-
 /* *to becomes the pattern of the r x s blocks of A; its values are not set. */
 sps_status take_blocks(const product &p, holder *h, const sps_csr *A, int r,
                        int s, sps_csr *to)
@@ -96,18 +93,25 @@ block_pattern pattern_of_blocks(const sps_csr *A)
     return {A->rowptr, A->col};
 }
 
-template <int R, int K, class V>
-sps_status launch_blocks(const product &p, const blocks_task<V> &t)
+template <class V>
+sps_status launch_warps(const product &p, void (*kernel)(const blocks_task<V>),
+                        size_t each, const blocks_task<V> &t)
 {
-    const size_t each = blocks_shared(R, K, t.size, t.most, sizeof(V));
     int warps = 8;
 
     while (warps > 1 && warps * each > (size_t)100 << 10) warps /= 2;
-    SPS_TRY_RETURN(allow_shared(p.ctx, fill_blocks<R, K, V>, warps * each));
-    fill_blocks<R, K, V><<<(unsigned)ceil_div(t.rows.count * t.parts, warps),
-                           32 * warps, warps * each, p.stream()>>>(t);
+    SPS_TRY_RETURN(allow_shared(p.ctx, kernel, warps * each));
+    kernel<<<(unsigned)ceil_div(t.rows.count * t.parts, warps), 32 * warps,
+             warps * each, p.stream()>>>(t);
     SPS_LAUNCHED(p.ctx);
     return SPS_OK;
+}
+
+template <int R, int K, class V>
+sps_status launch_blocks(const product &p, const blocks_task<V> &t)
+{
+    return launch_warps(p, fill_blocks<R, K, V>,
+                        blocks_shared(R, K, t.size, t.most, sizeof(V)), t);
 }
 
 template <int R, class V>
@@ -118,27 +122,48 @@ sps_status launch_blocks(const product &p, const blocks_task<V> &t)
                           : launch_blocks<R, 2>(p, t);
 }
 
+template <int R, class V>
+sps_status launch_single(const product &p, blocks_task<V> t, size_t each)
+{
+    t.parts = 1;
+    return p.shape.k == 6 ? launch_warps(p, fill_single<R, 6, V>, each, t)
+         : p.shape.k == 3 ? launch_warps(p, fill_single<R, 3, V>, each, t)
+                          : launch_warps(p, fill_single<R, 2, V>, each, t);
+}
+
 /* Returns the number of rows of C that a warp computes. */
 int rows_of_warp(const block_shape &b) { return b.r == 6 ? 2 : b.r; }
 
-/* Sorts the block rows of C into tiers; *fit: whether all of them fit into
- * shared memory. */
-sps_status tier_blocks(product *q, holder *h, const sps_csr *C, bool known,
-                       size_t number, row_list *tier, bool *fit)
+/* Returns whether the block rows of C, in these tiers, fit into shared memory;
+ * number: bytes of a value. */
+bool rows_fit(const product &p, const row_list *tier, size_t number)
 {
-    const block_shape &b = q->shape;
+    const block_shape &b = p.shape;
 
-    SPS_TRY_RETURN(open_product(q, h));
-    SPS_TRY_RETURN(count_known(*q, C));
-    SPS_TRY_RETURN(make_tiers(*q, q->count, known ? 2 : 1, tier));
-    *fit = tier[window_tier].count == 0;
     for (int t = 0; t < window_tier; t++)
         if (tier[t].count > 0 &&
             blocks_shared(rows_of_warp(b), b.k, b.s,
                           table_limit(least_bits + t), number) >
-                (size_t)spsi_cuda_state(q->ctx)->shared_limit)
-            *fit = false;
-    return SPS_OK;
+                (size_t)spsi_cuda_state(p.ctx)->shared_limit)
+            return false;
+    return tier[window_tier].count == 0;
+}
+
+/* Computes the rows of a tier: if block rows of B have one block at most, and
+ * whole block rows of C fit into shared memory, by fill_single. */
+template <class V>
+sps_status fill_tier_by_blocks(const product &p, const blocks_task<V> &t)
+{
+    const block_shape &b = p.shape;
+    const size_t each = blocks_shared(b.r, b.k, b.s, t.most, sizeof(V));
+
+    if (p.longest[1] <= b.s &&
+        each <= (size_t)spsi_cuda_state(p.ctx)->shared_limit)
+        return b.r == 6 ? launch_single<6>(p, t, each)
+             : b.r == 3 ? launch_single<3>(p, t, each)
+                        : launch_single<2>(p, t, each);
+    return rows_of_warp(b) == 3 ? launch_blocks<3>(p, t)
+                                : launch_blocks<2>(p, t);
 }
 
 /* Computes the values of C and, unless they are `known`, its columns; `blocks`
@@ -159,8 +184,7 @@ sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
             C->col, (V *)C->val, bad};
 
         if (tier[t].count == 0) continue;
-        SPS_TRY_RETURN(together == 3 ? launch_blocks<3>(p, task)
-                                     : launch_blocks<2>(p, task));
+        SPS_TRY_RETURN(fill_tier_by_blocks(p, task));
     }
     return SPS_OK;
 }
@@ -184,30 +208,43 @@ sps_status open_blocks(const product &p, const sps_csr *blocks, sps_csr *C)
     return take_entries(p, C);
 }
 
-/* Computes C, whose pattern of blocks is known; *made is false if its rows do
- * not fit into shared memory. */
-sps_status expand_blocks(const product &p, const sps_csr *const blocks[3],
-                         sps_csr *C, bool *made)
+/* Returns the product of the patterns A and B of the blocks of p.  Its rows
+ * hardly ever have the same columns as the row before. */
+product product_of_patterns(const product &p, const sps_csr *A,
+                            const sps_csr *B)
 {
-    holder h(p.ctx);
-    product q = p;
-    row_list tier[tiers];
+    product q = {};
 
-    q.A = blocks[0];
-    q.B = blocks[1];
-    SPS_TRY_RETURN(tier_blocks(&q, &h, blocks[2], false,
-                               C->dtype == SPS_F64 ? sizeof(double)
-                                                   : sizeof(float),
-                               tier, made));
-    if (!*made) return SPS_OK;
-    SPS_TRY_RETURN(open_blocks(p, blocks[2], C));
-    return fill_blocks_of(p, blocks, tier, false, C, NULL);
+    q.ctx = p.ctx;
+    q.A = A;
+    q.B = B;
+    q.longest[0] = p.longest[0] / p.shape.k;
+    q.longest[1] = p.longest[1] / p.shape.s;
+    q.way = merges(q) ? MERGED : SINGLE;
+    return q;
 }
 
+/* Computes the pattern of the blocks of C, and sorts its rows into tiers. */
+sps_status make_pattern(product *q, holder *h, sps_csr *C, row_list *tier)
+{
+    int longest;
+
+    SPS_TRY_RETURN(open_product(q, h));
+    SPS_TRY_RETURN(count_all(q, h));
+    SPS_TRY_RETURN(open_result(*q, C, tier, &longest));
+    if (C->nnz > 0)
+        SPS_TRY_RETURN(fill_all<float>(*q, tier, false, longest, C, NULL));
+    return q->way == MERGED || C->nnz == 0 ? make_tiers(*q, q->count, 1, tier)
+                                           : SPS_OK;
+}
+
+/* *made is false if the block rows of C do not fit into shared memory. */
 sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
 {
+    const size_t number = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
     holder h(p.ctx);
     sps_csr A, B, pattern = {}, *found = NULL;
+    row_list tier[tiers];
     sps_status st;
 
     SPS_TRY_RETURN(take_blocks(p, &h, p.A, p.shape.r, p.shape.k, &A));
@@ -215,12 +252,17 @@ sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
     pattern.nrow = A.nrow;
     pattern.ncol = B.ncol;
     pattern.dtype = SPS_F32;
-    st = make_product(p.ctx, &A, &B, &pattern, false);
+    product q = product_of_patterns(p, &A, &B);
+
+    st = make_pattern(&q, &h, &pattern, tier);
     st = spsi_cuda_csr_finish(p.ctx, st, &pattern, &found);
     if (st != SPS_OK) return st;
     const sps_csr *const blocks[] = {&A, &B, found};
 
-    st = expand_blocks(p, blocks, C, made);
+    *made = rows_fit(p, tier, number);
+    if (*made) st = open_blocks(p, found, C);
+    if (*made && st == SPS_OK)
+        st = fill_blocks_of(p, blocks, tier, false, C, NULL);
     sps_csr_destroy(p.ctx, &found);
     return st;
 }
@@ -248,10 +290,11 @@ sps_status renew_blocks(const product &p, const sps_csr *C,
 
     q.A = &A;
     q.B = &B;
-    SPS_TRY_RETURN(tier_blocks(&q, &h, &pattern, true,
-                               C->dtype == SPS_F64 ? sizeof(double)
-                                                   : sizeof(float),
-                               tier, made));
+    SPS_TRY_RETURN(open_product(&q, &h));
+    SPS_TRY_RETURN(count_known(q, &pattern));
+    SPS_TRY_RETURN(make_tiers(q, q.count, 2, tier));
+    *made = rows_fit(p, tier, C->dtype == SPS_F64 ? sizeof(double)
+                                                  : sizeof(float));
     return *made ? fill_blocks_of(p, blocks, tier, true, C, bad) : SPS_OK;
 }
 

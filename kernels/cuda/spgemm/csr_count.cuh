@@ -88,6 +88,13 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
     return rows > 0 ? count_long(p, h, rows) : SPS_OK;
 }
 
+/* Returns whether the longest rows of A and B allow the method `merged`. */
+bool merges(const product &p)
+{
+    return p.longest[0] <= merge_heads &&
+           (int64_t)p.longest[0] * p.longest[1] <= merge_products;
+}
+
 sps_status count_by_merging(const product &p)
 {
     SPS_TRY_RETURN(clear(p.ctx, 1, p.number));

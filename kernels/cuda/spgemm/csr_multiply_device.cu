@@ -65,8 +65,7 @@ sps_status look_for_blocks(product *p, bool blocks, bool *merge, bool *found)
     const bool known = blocks && !may_merge(p);
 
     SPS_TRY_RETURN(look_at_rows(p, known, faults));
-    *merge = p->longest[0] <= merge_heads &&
-             (int64_t)p->longest[0] * p->longest[1] <= merge_products;
+    *merge = merges(*p);
     if (blocks && !*merge && !known)
         SPS_TRY_RETURN(look_at_rows(p, true, faults));
     *found = blocks && !*merge && has_shape(p, faults);
@@ -125,33 +124,6 @@ sps_status choose_way(product *p, holder *h, bool blocks)
 }
 
 /* ------------------------------------------------------------------ calls */
-
-/* Allocates C, with offsets from the counts of its rows and memory for its
- * entries, and sorts the rows into tiers: one wait for both.  With the method
- * `merged` *longest becomes the length of the longest row of C instead. */
-sps_status open_result(const product &p, sps_csr *C, row_list *tier,
-                       int *longest)
-{
-    sps_cuda_state *s = spsi_cuda_state(p.ctx);
-    const size_t bytes = (p.way == MERGED ? 1 : tiers) * sizeof(int);
-    int number[tiers];
-
-    SPS_TRY_RETURN(take_offsets(p, C));
-    SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, C->nrow, C->rowptr));
-    if (p.way == ALIKE) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
-    if (p.way != MERGED) SPS_TRY_RETURN(count_rows_of_tiers(p, p.count, 1));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down, C->rowptr + C->nrow,
-                                   sizeof C->nnz));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down + 1, p.number,
-                                   bytes));
-    SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
-    memcpy(&C->nnz, s->down, sizeof C->nnz);
-    memcpy(number, s->down + 1, bytes);
-    *longest = number[0];
-    SPS_TRY_RETURN(take_entries(p, C));
-    return p.way == MERGED || C->nnz == 0
-               ? SPS_OK : list_rows_of_tiers(p, p.count, 1, number, tier);
-}
 
 __global__ void __launch_bounds__(256)
 widen_values(const float *__restrict__ from, int64_t n, double *to)
