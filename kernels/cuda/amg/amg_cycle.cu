@@ -45,13 +45,13 @@ struct line_factors {
 
 /* val = the values of A with these factors.  G threads process 4 rows at a
  * time, and load the first G entries of each before the factors of one are
- * needed.  *most receives the bits of the largest magnitude, unless it is
- * NULL. */
+ * needed, then 3 G more of a row together.  *most receives the bits of the
+ * largest magnitude, unless it is NULL. */
 template <int G, class V> __global__ void __launch_bounds__(256)
 weigh_entries(const entries A, int64_t n, const line_factors f,
               V *__restrict__ val, unsigned long long *most)
 {
-    constexpr int U = 4;
+    constexpr int U = 4, more = 3;
     const int64_t step = (int64_t)gridDim.x * (256 / G);
     const int lane = (int)threadIdx.x % G;
     double largest = 0;
@@ -84,8 +84,21 @@ weigh_entries(const entries A, int64_t n, const line_factors f,
 #pragma unroll
         for (int u = 0; u < U; u++) {
             if (p[u] < end[u]) put(p[u], by[u], a[u], k[u]);
-            for (int64_t q = p[u] + G; q < end[u]; q += G)
-                put(q, by[u], A.val[q], f.c ? A.col[q] : 0);
+            for (int64_t q = p[u] + G; q < end[u]; q += more * G) {
+                double b[more];
+                int32_t c[more];
+
+#pragma unroll
+                for (int v = 0; v < more; v++) {
+                    const bool some = q + v * G < end[u];
+
+                    b[v] = some ? A.val[q + v * G] : 0;
+                    c[v] = f.c && some ? A.col[q + v * G] : 0;
+                }
+#pragma unroll
+                for (int v = 0; v < more; v++)
+                    if (q + v * G < end[u]) put(q + v * G, by[u], b[v], c[v]);
+            }
         }
     }
     if (most) note_largest(most, largest);
