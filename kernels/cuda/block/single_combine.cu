@@ -9,16 +9,25 @@
 #include "cuda/block/single_stack.h"
 #include "cuda/block/tile.cuh"
 
+#include <string.h>
+
 namespace {
 
 constexpr int warps = 8;
 
 template <int T> constexpr int tiles_of = T == 1 ? 2 : 1;
 
+/* b as an argument of the kernel, unless it is in device memory: a copy to the
+ * device would keep it waiting. */
+template <int T> struct factor {
+    const double *there;      /* or NULL */
+    double here[16 * T * 16 * T];
+};
+
 template <int T, class V>
 __global__ void __launch_bounds__(32 * warps, 2)
-combine_kernel(view<V> P, view<float> Z, const double *b, int r, bool whole,
-               int64_t n, double *part)
+combine_kernel(view<V> P, view<float> Z, const __grid_constant__ factor<T> b,
+               int r, bool whole, int64_t n, double *part)
 {
     constexpr int H = tiles_of<T>;
     __shared__ double2 fragment[T * T * 4 * 32];
@@ -29,7 +38,7 @@ combine_kernel(view<V> P, view<float> Z, const double *b, int r, bool whole,
     const view<V> old = { P.p, P.ld, r }, fresh = { P.p, P.ld, k, k };
     double s[T][2 * T][4] = {};
 
-    arrange<T>(fragment, b, 1.0, r, k, r);
+    arrange<T>(fragment, b.there ? b.there : b.here, 1.0, r, k, r);
     __syncthreads();
     for (int64_t row = ((int64_t)blockIdx.x * warps + threadIdx.x / 32) * 8 *
                        H; row < n; row += step) {
@@ -63,8 +72,18 @@ combine_kernel(view<V> P, view<float> Z, const double *b, int r, bool whole,
         s, shared, part + (int64_t)blockIdx.x * k * k, k, k);
 }
 
+template <int T> factor<T> factor_of(const sps_small *b)
+{
+    factor<T> f = {};
+
+    if (b->place != SPS_HOST) f.there = b->v;
+    else
+        memcpy(f.here, b->v, (size_t)b->rows * (size_t)b->cols * sizeof *b->v);
+    return f;
+}
+
 template <int T, class V>
-sps_status combine(const sps_block *Z, const double *b, int r, sps_block *P,
+sps_status combine(const sps_block *Z, const sps_small *b, int r, sps_block *P,
                    sps_small *G)
 {
     sps_context *ctx = P->ctx;
@@ -78,7 +97,8 @@ sps_status combine(const sps_block *Z, const double *b, int r, sps_block *P,
     if (G) SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)count * 8));
     SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * count, &part));
     SPS_TRY_RETURN(run_kernel(ctx, blocks, 32 * warps, combine_kernel<T, V>,
-                              view_of<V>(P), view_of<float>(Z), b, r,
+                              view_of<V>(P), view_of<float>(Z),
+                              factor_of<T>(b), r,
                               r == 16 * T && Z->k == 16 * T, P->n, part));
     if (!G) return SPS_OK;
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, count,
@@ -92,13 +112,11 @@ sps_status spsi_cuda_single_combine(const sps_block *Z, const sps_small *b,
                                     sps_block *P, sps_small *G)
 {
     const int r = P->k, most = r > Z->k ? r : Z->k;
-    const double *d;
 
-    SPS_TRY_RETURN(spsi_cuda_small(b, &d));
     if (P->dtype == SPS_F32)
-        return most <= 16 ? combine<1, float>(Z, d, r, P, G)
-                          : combine<2, float>(Z, d, r, P, G);
+        return most <= 16 ? combine<1, float>(Z, b, r, P, G)
+                          : combine<2, float>(Z, b, r, P, G);
     P->k = Z->k;
-    return most <= 16 ? combine<1, double>(Z, d, r, P, G)
-                      : combine<2, double>(Z, d, r, P, G);
+    return most <= 16 ? combine<1, double>(Z, b, r, P, G)
+                      : combine<2, double>(Z, b, r, P, G);
 }

@@ -24,21 +24,28 @@ __device__ __forceinline__ void enter_tile(double (*u)[4],
     for (int e = 0; e < 4; e++) u[0][e] = d[e % 2] * (c[e / 2] * r[0][e]);
 }
 
+/* The small operands, as an argument of the kernel: a copy to the device would
+ * keep it waiting. */
+struct step_numbers {
+    double a[16 * 16];        /* column-major, without gaps */
+    double c[16];
+};
+
 /* whole: 16 columns, so that tiles within the rows need no tests. */
 __global__ void __launch_bounds__(32 * warps, 4)
 enter_kernel(view<double> Q, view<double> R, view<float> U,
-             const double *__restrict__ a, const double *__restrict__ d,
-             const double *__restrict__ c, bool whole, int64_t n, double *part)
+             const __grid_constant__ step_numbers s,
+             const double *__restrict__ d, bool whole, int64_t n, double *part)
 {
     __shared__ double2 fragment[4 * 32];
     __shared__ double shared[warps * 16];
     const int lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
     const int64_t step = (int64_t)gridDim.x * warps * 8 * deep;
-    const double factor[2] = { 2 * g < R.k ? c[2 * g] : 0,
-                               2 * g + 1 < R.k ? c[2 * g + 1] : 0 };
+    const double factor[2] = { 2 * g < R.k ? s.c[2 * g] : 0,
+                               2 * g + 1 < R.k ? s.c[2 * g + 1] : 0 };
     double square[1][2] = {};
 
-    arrange<1>(fragment, a, -1.0, Q.k, R.k, Q.k);
+    arrange<1>(fragment, s.a, -1.0, Q.k, R.k, Q.k);
     __syncthreads();
     for (int64_t row = ((int64_t)blockIdx.x * warps + threadIdx.x / 32) * 8 *
                        deep; row < n; row += step) {
@@ -68,21 +75,15 @@ enter_kernel(view<double> Q, view<double> R, view<float> U,
                            R.k);
 }
 
-/* Sends a and then c to the device: *to is a, column-major, and c follows. */
-sps_status send_both(sps_context *ctx, const sps_small *a, const double *c,
-                     double **to)
+step_numbers numbers_of(const sps_small *a, const double *c)
 {
-    const size_t bytes = (size_t)(a->rows + 1) * (size_t)a->cols * sizeof *c;
-    void *host, *device;
-    double *p;
+    step_numbers s = {};
+    double *p = s.a;
 
-    SPS_TRY_RETURN(spsi_cuda_room(ctx, bytes, &host, &device));
-    p = (double *)host;
     for (int j = 0; j < a->cols; j++)
         for (int i = 0; i < a->rows; i++) *p++ = *spsi_small_at(a, i, j);
-    memcpy(p, c, (size_t)a->cols * sizeof *c);
-    *to = (double *)device;
-    return spsi_cuda_send(ctx, host, device, bytes);
+    memcpy(s.c, c, (size_t)a->cols * sizeof *c);
+    return s;
 }
 
 } // namespace
@@ -106,18 +107,16 @@ sps_status spsi_cuda_single_enter(const sps_block *Q, const sps_small *a,
     const int64_t want = ceil_div(R->n, 8 * deep * warps);
     const int64_t most = 4 * (int64_t)spsi_cuda_state(ctx)->sms;
     const unsigned blocks = (unsigned)(want < most ? want : most);
-    double *sent, *part;
+    double *part;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(spsi_cuda_need_down(ctx, (size_t)k * 8));
-    SPS_TRY_RETURN(send_both(ctx, a, c, &sent));
     SPS_TRY_RETURN(take_scratch(ctx, (int64_t)blocks * k, &part));
     SPS_TRY_RETURN(run_kernel(ctx, blocks, 32 * warps, enter_kernel,
                               view_of<double>(Q), view_of<double>(R),
-                              view_of<float>(U), (const double *)sent,
-                              (const double *)d->data,
-                              (const double *)(sent + Q->k * k),
-                              Q->k == 16 && k == 16, R->n, part));
+                              view_of<float>(U), numbers_of(a, c),
+                              (const double *)d->data, Q->k == 16 && k == 16,
+                              R->n, part));
     SPS_TRY_RETURN(launch_join<plus>(ctx, part, (int)blocks, k,
                                      spsi_cuda_result(S, 0)));
     return spsi_cuda_deliver(S, 0);
