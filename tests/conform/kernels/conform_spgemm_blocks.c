@@ -74,6 +74,50 @@ START_TEST(blocks_of_every_size)
 }
 END_TEST
 
+/* rows block rows of one k x s block each, or none in every fifth. */
+static sps_csr *single_blocks(int64_t rows, int64_t columns, int k, int s,
+                              sps_dtype type)
+{
+    sps_csr *B = blank(rows * k, columns * s, rows * k * s);
+    int64_t at = 0;
+
+    for (int64_t i = 0; i < B->nrow; i++) {
+        const int64_t v = i / k, u = v * 7 / 4 % columns;
+
+        for (int j = 0; j < s && v % 5 != 3; j++, at++) {
+            B->col[at] = (int32_t)(u * s + j);
+            if (type == SPS_F64) ((double *)B->val)[at] = cos((double)at);
+            else ((float *)B->val)[at] = (float)cos((double)at);
+        }
+        B->rowptr[i + 1] = at;
+    }
+    B->nnz = at;
+    B->dtype = type;
+    return B;
+}
+
+/* Rows of A of no, few, and more blocks than a warp has lanes; of C from one
+ * column of blocks to as many as B has. */
+START_TEST(single_blocks_in_the_rows_of_b)
+{
+    static const int length[] = { 4, 27, 0, 90, 1 };
+    const int64_t columns[] = { 1, 17, 90 };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 27 * 6; t++) {
+        const int r = size[t % 3], k = size[t / 3 % 3], s = size[t / 9 % 3];
+        const sps_dtype type = t / 27 % 2 ? SPS_F32 : SPS_F64;
+        sps_csr *A = block_rows(30, 100, r, k, length, 5, 11, type);
+        sps_csr *B = single_blocks(100, columns[t / 54], k, s, type);
+
+        try_both(ctx, A, B, "single blocks");
+        erase(&A);
+        erase(&B);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* From one block in a row of C to more than shared memory holds; rows of B of
  * more than a warp's columns. */
 START_TEST(rows_of_blocks_of_every_length)
@@ -202,6 +246,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(blocks_of_every_size),
+    RUNNER_TEST(single_blocks_in_the_rows_of_b),
     RUNNER_TEST(rows_of_blocks_of_every_length),
     RUNNER_TEST(blocks_with_a_fault),
     RUNNER_TEST(values_on_another_pattern_of_blocks_are_refused),
