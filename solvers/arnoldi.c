@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "block/single.h"
+#include "core/timer.h"
 
 /* A new block is orthogonalised against the basis again if *growth of
  * make_transform exceeds this. */
@@ -176,6 +177,7 @@ sps_status spsi_arnoldi_extend(sps_linear *s, sps_arnoldi *a, sps_block *W,
 {
     sps_status st;
 
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     SPS_TRY(project(a, a->h, W));
     SPS_TRY(project(a, a->again, W));
     SPS_TRY(spsi_norms(W, a->before));
@@ -184,10 +186,10 @@ sps_status spsi_arnoldi_extend(sps_linear *s, sps_arnoldi *a, sps_block *W,
                                   spsi_small_at(a->h, 0, c),
                                   spsi_small_at(a->again, 0, c));
     if (!spsi_small_finite(a->h)) s->stop = SPS_STOP_NOT_FINITE;
-    if (s->stop) return st;
-    SPS_TRY(orth(s, a, W, P));
+    if (!s->stop) SPS_TRY(orth(s, a, W, P));
     if (!s->stop) SPS_TRY(append(a, P));
 fail:
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
     return st;
 }
 

@@ -127,18 +127,6 @@ fail:
     return st;
 }
 
-/* W = A M V, the product of the preconditioned matrix. */
-static sps_status multiply(sps_linear *s, const sps_block *V, sps_block *W)
-{
-    const sps_block *z;
-    sps_status st = SPS_OK;
-
-    SPS_TRY(spsi_linear_direction(s, V, s->work[ROOM], &z));
-    SPS_TRY(spsi_linear_apply(s, z, W));
-fail:
-    return st;
-}
-
 /* value_c = x_c't_c, with the shadow vector t_c of column c; columns in which
  * this product is at rounding level are marked as broken. */
 static sps_status shadow_dots(sps_linear *s, struct bicgstab *m,
@@ -395,12 +383,12 @@ static sps_status sweep(sps_linear *s, struct bicgstab *m)
         if (s->stop) break;
         view_u(m, j, &from);
         view_u(m, j + 1, &to);
-        SPS_TRY(multiply(s, &from, &to));
+        SPS_TRY(spsi_linear_multiply(s, &from, s->work[ROOM], &to));
         SPS_TRY(advance(s, m, j));
         if (s->stop) break;
         spsi_basis_block(m->R, j, &from);
         spsi_basis_block(m->R, j + 1, &to);
-        SPS_TRY(multiply(s, &from, &to));
+        SPS_TRY(spsi_linear_multiply(s, &from, s->work[ROOM], &to));
     }
     if (!s->stop) SPS_TRY(stabilise(s, m));
 fail:
@@ -423,15 +411,13 @@ static sps_status step(sps_linear *s, void *method)
 static sps_status flush(sps_linear *s, void *method)
 {
     struct bicgstab *m = method;
-    const sps_block *z;
     sps_block y;
     sps_status st = SPS_OK;
 
     if (!m->pending) return SPS_OK;
     m->pending = false;
     spsi_basis_block(m->U, m->Y, &y);
-    SPS_TRY(spsi_linear_direction(s, &y, s->work[ROOM], &z));
-    SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
+    SPS_TRY(spsi_linear_add(s, &y, s->work[ROOM]));
     SPS_TRY(spsi_fill(&y, 0.0));
 fail:
     return st;

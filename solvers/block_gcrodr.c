@@ -113,7 +113,6 @@ static void view_C(const struct block_gcrodr *m, int kept, sps_block *C)
 static sps_status multiply_all(sps_linear *s, struct block_gcrodr *m)
 {
     sps_block C, U, to, *room = s->work[2], *W = s->work[1];
-    const sps_block *z;
     sps_status st = SPS_OK;
 
     view_C(m, m->kept, &C);
@@ -124,8 +123,7 @@ static sps_status multiply_all(sps_linear *s, struct block_gcrodr *m)
         spsi_block_narrow(W, w);
         spsi_block_view(m->U, i, w, &U);
         spsi_block_view(&C, i, w, &to);
-        SPS_TRY(spsi_linear_direction(s, &U, room, &z));
-        SPS_TRY(spsi_linear_apply(s, z, W));
+        SPS_TRY(spsi_linear_multiply(s, &U, room, W));
         SPS_TRY(spsi_copy(W, &to));
     }
 fail:
@@ -185,15 +183,8 @@ static sps_status add_kept(struct block_gcrodr *m, double a,
 /* X += M D. */
 static sps_status add_solution(sps_linear *s, const sps_block *D)
 {
-    sps_block *room = s->work[2];
-    const sps_block *z;
-    sps_status st = SPS_OK;
-
-    spsi_block_narrow(room, s->k);
-    SPS_TRY(spsi_linear_direction(s, D, room, &z));
-    SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
-fail:
-    return st;
+    spsi_block_narrow(s->work[2], s->k);
+    return spsi_linear_add(s, D, s->work[2]);
 }
 
 /* X += M U C'R, R -= C C'R. */
@@ -253,19 +244,15 @@ static sps_status step(sps_linear *s, void *method)
 {
     struct block_gcrodr *m = method;
     sps_block *P = s->work[0], *W = s->work[1], *room = s->work[2];
-    const sps_block *z;
     sps_status st = SPS_OK;
 
     s->renew = P->k == 0;   /* U contains the residual up to rounding */
     if (s->renew) return st;
     spsi_block_narrow(room, P->k);
     spsi_block_narrow(W, P->k);
-    SPS_TRY(spsi_linear_direction(s, P, room, &z));
-    SPS_TRY(spsi_linear_apply(s, z, W));
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_arnoldi_extend(s, &m->a, W, P);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    if (st != SPS_OK || s->stop) return st;
+    SPS_TRY(spsi_linear_multiply(s, P, room, W));
+    SPS_TRY(spsi_arnoldi_extend(s, &m->a, W, P));
+    if (s->stop) return st;
     take_columns(m);
     m->j++;
     spsi_arnoldi_finish_step(s, &m->a, &m->q, P->k, m->j == m->m);

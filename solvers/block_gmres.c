@@ -34,11 +34,6 @@ struct block_gmres {
                             cycle so far */
 };
 
-static bool plain(const sps_linear *s)
-{
-    return !s->made.null && (!s->M || s->M->identity);
-}
-
 static sps_status setup(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
@@ -105,10 +100,8 @@ static sps_status step(sps_linear *s, void *method)
         return st;
     }
     SPS_TRY(multiply(s, m, P, W));
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_arnoldi_extend(s, &m->a, W, P);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    if (st != SPS_OK || s->stop) return st;
+    SPS_TRY(spsi_arnoldi_extend(s, &m->a, W, P));
+    if (s->stop) return st;
     spsi_phase_begin(s->ctx, SPS_PHASE_SMALL);
     spsi_least_squares_append(&m->q, m->a.h, 0, m->a.S);
     m->j++;
@@ -122,21 +115,20 @@ fail:
 static sps_status flush(sps_linear *s, void *method)
 {
     struct block_gmres *m = method;
+    const bool plain = spsi_linear_plain(s);
     sps_block V, *U = s->work[1], *room = s->work[2];
-    const sps_block *z;
     sps_status st = SPS_OK;
 
     if (m->j == 0) return SPS_OK;
     m->j = 0;
     spsi_small_shape(m->Y, m->q.columns, s->k);
     SPS_TRY(spsi_least_squares_solve(&m->q, m->Y));
-    spsi_block_view(plain(s) || !m->Z ? m->a.V : m->Z, 0, m->q.columns, &V);
-    if (plain(s) || m->Z) return spsi_mul_small(1.0, &V, m->Y, 1.0, &s->X);
+    spsi_block_view(plain || !m->Z ? m->a.V : m->Z, 0, m->q.columns, &V);
+    if (plain || m->Z) return spsi_mul_small(1.0, &V, m->Y, 1.0, &s->X);
     spsi_block_narrow(U, s->k);
     spsi_block_narrow(room, s->k);
     SPS_TRY(spsi_mul_small(1.0, &V, m->Y, 0.0, U));
-    SPS_TRY(spsi_linear_direction(s, U, room, &z));
-    SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
+    SPS_TRY(spsi_linear_add(s, U, room));
 fail:
     return st;
 }

@@ -57,13 +57,6 @@ struct gmres {
                            this cycle */
 };
 
-/* Returns whether M is a multiple of the identity, which changes no iterate and
- * so need not be applied. */
-static bool plain(const sps_linear *s)
-{
-    return !s->made.null && (!s->M || s->M->identity);
-}
-
 static bool floats(const struct gmres *m)
 {
     return m->V->all->dtype == SPS_F32;
@@ -147,17 +140,12 @@ fail:
 /* W = A M v_j. */
 static sps_status multiply(sps_linear *s, struct gmres *m, sps_block *W)
 {
-    sps_status st = SPS_OK;
-    const sps_block *z;
     sps_block v, room;
 
     vector(s, m, m->j, &v);
     if (m->Z) spsi_basis_block(m->Z, m->j, &room);
     else spsi_block_view(s->work[0], 0, s->k, &room);
-    SPS_TRY(spsi_linear_direction(s, &v, &room, &z));
-    SPS_TRY(spsi_linear_apply(s, z, W));
-fail:
-    return st;
+    return spsi_linear_multiply(s, &v, &room, W);
 }
 
 /* Orthogonalises W against v_0 .. v_j.  The coefficients are stored in
@@ -259,7 +247,6 @@ static sps_status flush(sps_linear *s, void *method)
     struct gmres *m = method;
     sps_small *Y = m->first;
     sps_block U, room;
-    const sps_block *z;
     sps_status st = SPS_OK;
     int most = 0;
 
@@ -272,15 +259,14 @@ static sps_status flush(sps_linear *s, void *method)
     for (int c = 0; c < s->k; c++)
         SPS_TRY(spsi_hessenberg_solve(s->ctx, &m->h, c,
                                       spsi_small_at(Y, 0, c)));
-    if (plain(s))
+    if (spsi_linear_plain(s))
         return spsi_basis_update(1.0, m->V, most, Y, true, &s->X, NULL);
     if (m->Z)
         return spsi_basis_update(1.0, m->Z, most, Y, true, &s->X, NULL);
     spsi_block_view(s->work[1], 0, s->k, &U);
     spsi_block_view(s->work[0], 0, s->k, &room);
     SPS_TRY(spsi_basis_update(1.0, m->V, most, Y, false, &U, NULL));
-    SPS_TRY(spsi_linear_direction(s, &U, &room, &z));
-    SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
+    SPS_TRY(spsi_linear_add(s, &U, &room));
 fail:
     return st;
 }

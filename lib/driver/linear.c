@@ -518,8 +518,31 @@ sps_status spsi_linear_subtract(sps_linear *s, const sps_block *Q,
 sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
                                  sps_block *Z, const sps_block **Z_p)
 {
-    bool same = !s->made.null && (!s->M || s->M->identity);
+    const bool same = spsi_linear_plain(s);
 
     *Z_p = same ? R : Z;
     return same ? SPS_OK : spsi_linear_precondition(s, R, Z);
+}
+
+sps_status spsi_linear_multiply(sps_linear *s, const sps_block *V,
+                                sps_block *room, sps_block *W)
+{
+    const sps_block *z;
+    sps_status st;
+
+    SPS_TRY(spsi_linear_direction(s, V, room, &z));
+    SPS_TRY(spsi_linear_apply(s, z, W));
+fail:
+    return st;
+}
+
+sps_status spsi_linear_add(sps_linear *s, const sps_block *Y, sps_block *room)
+{
+    const sps_block *z;
+    sps_status st;
+
+    SPS_TRY(spsi_linear_direction(s, Y, room, &z));
+    SPS_TRY(spsi_axpby(1.0, z, 1.0, &s->X));
+fail:
+    return st;
 }

@@ -353,6 +353,15 @@ sps_status spsi_linear_subtract(sps_linear *s, const sps_block *Q,
  * methods whose iterates do not change when M is scaled. */
 sps_status spsi_linear_direction(sps_linear *s, const sps_block *R,
                                  sps_block *Z, const sps_block **Z_p);
+/* Returns whether this Z would be R itself. */
+static inline bool spsi_linear_plain(const sps_linear *s)
+{
+    return !s->made.null && (!s->M || s->M->identity);
+}
+/* W = A M V and X += M Y, with the same freedom; `room` is for M V, M Y. */
+sps_status spsi_linear_multiply(sps_linear *s, const sps_block *V,
+                                sps_block *room, sps_block *W);
+sps_status spsi_linear_add(sps_linear *s, const sps_block *Y, sps_block *room);
 
 /* best.c: must be called before X changes, with the residual norms that the
  * active columns will have.  If the best iterate of a column would be lost, all
