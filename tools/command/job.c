@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 int job_fail(job *j, int code, const char *status, const char *format, ...)
 {
@@ -111,17 +110,17 @@ int job_failed_in(job *j, const sps_context *ctx, sps_status st, bool reading)
                     *text ? text : sps_status_string(st));
 }
 
-size_t job_resident(void)
+size_t job_memory(const char *key)
 {
-    FILE *f = fopen("/proc/self/statm", "r");
-    char text[128] = "", *second = NULL;
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t bytes = 0;
 
-    if (!f) return 0;
-    if (fgets(text, sizeof text, f)) second = strchr(text, ' ');
-    fclose(f);
-    return second ? (size_t)strtoull(second, NULL, 10) *
-                        (size_t)sysconf(_SC_PAGESIZE)
-                  : 0;
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, key, strlen(key)) == 0)
+            bytes = (size_t)strtoull(line + strlen(key), NULL, 10) * 1024;
+    if (f) fclose(f);
+    return bytes;
 }
 
 static int known_kernel(job *j)
@@ -172,7 +171,7 @@ int job_context(job *j)
     j->info.struct_size = sizeof j->info;
     st = sps_context_information(j->ctx, &j->info);
     if (st != SPS_OK) return job_failed(j, st, false);
-    size_t now = job_resident();
+    size_t now = job_memory("VmRSS:");
     j->bytes.base = now > j->info.host_bytes ? now - j->info.host_bytes : 0;
     return known_kernel(j);
 }

@@ -163,8 +163,9 @@ int processes_ready(job *j);
 void processes_end(job *j);
 void processes_close(job *j);
 
-/* Returns the resident memory of this process in bytes. */
-size_t job_resident(void);
+/* Returns the memory of this process in bytes by its kind, "VmRSS:" for what is
+ * resident, "VmHWM:" for the most so far; 0 if that is not known. */
+size_t job_memory(const char *key);
 
 /* signals.c */
 void signals_catch(progress *p);

@@ -40,15 +40,9 @@ static void tame_blas(void)
  * the pages of the parent if the program was started by vfork. */
 static size_t peak(void)
 {
-    FILE *f = fopen("/proc/self/status", "r");
     struct rusage use;
-    char line[256];
-    size_t bytes = 0;
+    size_t bytes = job_memory("VmHWM:");
 
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            bytes = (size_t)strtoull(line + 6, NULL, 10) * 1024;
-    if (f) fclose(f);
     if (bytes == 0 && getrusage(RUSAGE_SELF, &use) == 0)
         bytes = (size_t)use.ru_maxrss * 1024;
     return bytes;
@@ -66,7 +60,7 @@ static size_t predicted(job *j)
     size_t now;
 
     job_warm_up(j);
-    now = job_resident();
+    now = job_memory("VmRSS:");
     if (j->X && j->opt.file.out && j->end.exit_code == 0)
         (void)sps_block_write(j->X, "/dev/null", j->system.complex);
     sps_context_information(j->ctx, &j->info);
