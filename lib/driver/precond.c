@@ -196,6 +196,7 @@ sps_status spsi_precond_create(const sps_operator *A, int width,
     if (!A || !M_p)
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
     SPS_TRY(spsi_options_take(A->ctx, opt, &o));
+    SPS_TRY(spsi_comm_first(A->ctx, &o.max_seconds));
     type = spsi_precond_type(o.precond);
     st = type && type->choose
              ? type->choose(A, width, &o, conjugate, passes, M_p)

@@ -221,6 +221,7 @@ static sps_status create(const sps_operator *A, const sps_operator *M,
     connect(e);
     SPS_TRY(spsi_comm_rows(ctx, A->n, A->A || (M && M->A), &e->pencil.rows));
     SPS_TRY(spsi_options_take(ctx, opt, &e->opt));
+    SPS_TRY(spsi_comm_first(ctx, &e->opt.max_seconds));
     e->deflation.constraints = e->opt.constraints;
     e->transform.max_seconds = e->opt.max_seconds;
     if (A->reordered || (M && M->reordered))
