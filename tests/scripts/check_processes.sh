@@ -91,6 +91,33 @@ same_bits() {
     said "-laplacian is not supported with -across-ranks"
 }
 
+# All pairs of a method and a preconditioner: 2, 3 and 8 processes come to the
+# verdict of one, unless they refuse the pair, which all do.  With across_ranks
+# after as many iterations.
+every_pair() {
+    [ "$SPS_TEST_LONG" = 1 ] || return 0
+    "$mtxgen" poisson7 6 -quiet -o "$tmp/grid.mtx"
+    for how in "" across; do
+        for count in 1 2 3 8; do
+            timeout 1200 $mpirun -n $count ./tests/mpi_pairs "$tmp/grid.mtx" \
+                $how >"$tmp/pairs.$count" 2>"$tmp/err" ||
+                { fail "$name: pairs, $count processes $how:"; cat "$tmp/err"; }
+        done
+        awk -v fields=$((${#how} > 0 ? 4 : 3)) '
+            FNR == 1 { file++ }
+            { got = $3 (fields > 3 ? " " $4 : ""); pair = $1 " " $2 }
+            file == 1 { one[pair] = got; next }
+            file == 2 { two[pair] = got; counts += $4 > 0
+                          if ($4 == 0) next }
+            got != ($4 > 0 ? one[pair] : two[pair]) {
+                print pair ": " got " in " FILENAME ", not " one[pair]; bad++ }
+            END { print counts " pairs"; exit bad > 0 || counts < least }
+            ' least=$((${#how} > 0 ? 30 : 80)) "$tmp/pairs.1" "$tmp/pairs.2" \
+            "$tmp/pairs.3" "$tmp/pairs.8" >"$tmp/out" ||
+            { fail "$name: pairs $how:"; cat "$tmp/out"; }
+    done
+}
+
 # 64 processes, in fewer than 100 sums; on two cores it takes half a minute.
 very_many() {
     [ "$SPS_TEST_LONG" = 1 ] || return 0
@@ -268,30 +295,67 @@ END
         fail "$name: a file is left on a full disk"
 }
 
-# A process that is killed ends all, long before `timeout` does.
-one_is_killed() {
+# start_long ARGUMENT...: begins a solve of 4000 iterations by two processes, and
+# waits for the first.  pid: of `timeout`.
+start_long() {
     cat >"$tmp/long.sh" <<END
 echo \$\$ >$tmp/pid.\${OMPI_COMM_WORLD_RANK-\$PMI_RANK}
 exec "$solve" -A $tmp/large.mtx -nrhs 16 -threads 1 -precond none -solver cg \
-    -monitor=$tmp/table -rtol 1e-13
+    -max-iterations 100000 -monitor=$tmp/table -rtol 1e-13 $*
 END
-    rm -f "$tmp"/pid.* "$tmp/table"
+    rm -f "$tmp"/pid.* "$tmp/table" "$tmp/x.mtx"
     # 5 s with a core for each process and one for mpirun, which else waits for
     # its turn.
     limit=$(awk -v n="$(nproc)" '{ print $1 + 3 <= n ? 5 : 30 }' /proc/loadavg)
-    timeout 120 $mpirun -n 2 sh "$tmp/long.sh" >"$tmp/out" 2>&1 &
+    timeout -k 5 120 $mpirun -n 2 sh "$tmp/long.sh" >"$tmp/out" 2>"$tmp/err" &
     pid=$!
     for i in $(seq 300); do
         [ "$(grep -c . "$tmp/table" 2>/dev/null)" -gt 3 ] 2>/dev/null && break
         sleep 0.1
     done
     before=$(date +%s)
-    kill -9 "$(cat "$tmp/pid.1")" || fail "$name: it had ended before"
+}
+# ends_soon WHY: long before `timeout` ends it; got: the exit code
+ends_soon() {
     wait $pid; got=$?
     seconds=$(($(date +%s) - before))
+    [ $seconds -le $limit ] || fail "$name: $1: it ended after $seconds s"
+}
+
+# A process that is killed ends all.
+one_is_killed() {
+    start_long
+    kill -9 "$(cat "$tmp/pid.1")" || fail "$name: it had ended before"
+    ends_soon "a process is killed"
     [ $got -ne 0 ] || fail "$name: a killed process, and exit 0"
-    [ $seconds -le $limit ] ||
-        fail "$name: $seconds s after a process was killed"
+}
+
+# Ctrl-C for one process, or for mpirun, and a limit of time: all stop after the
+# same iteration, and write its X.
+is_interrupted() {
+    for who in 1 mpirun; do
+        # Open MPI kills its processes so long after its own SIGINT.
+        [ $who = 1 ] || export OMPI_MCA_odls_base_sigkill_timeout=2
+        start_long -o "$tmp/x.mtx"
+        # mpirun is the child of `timeout`.
+        [ $who = 1 ] && to=$(cat "$tmp/pid.1") || to=$(cat /proc/$pid/task/$pid/children)
+        kill -INT $to || fail "$name: it had ended before"
+        ends_soon "SIGINT for $who"
+        export OMPI_MCA_odls_base_sigkill_timeout=0
+        [ $got = 130 ] || [ $who = mpirun ] || fail "$name: SIGINT: exit $got"
+        stopped_early "interrupted"
+    done
+    start_long -o "$tmp/x.mtx" -max-seconds $((limit > 5 ? 10 : 3))
+    ends_soon "a limit of time"
+    [ $got = 1 ] || fail "$name: -max-seconds: exit $got"
+    stopped_early "limit"
+}
+# stopped_early WORD: one report that has it, and the whole X
+stopped_early() {
+    [ "$(grep -c "^  status .*$1" "$tmp/out")" = 1 ] ||
+        { fail "$name: not one report of '$1':"; cat "$tmp/out" "$tmp/err"; }
+    [ "$(grep -vc '^%' "$tmp/x.mtx")" = $((16 * 64000 + 1)) ] ||
+        fail "$name: $1: not the whole X"
 }
 
 # same FILE FILE: equal, but for the line of the command
@@ -361,7 +425,7 @@ benches() {
 }
 
 mtxgen=${MTXGEN:-./tools/mtxgen} spbench=${SPBENCH:-./tools/spbench}
-"$mtxgen" poisson7 40 -o "$tmp/large.mtx" 2>/dev/null ||
+"$mtxgen" poisson7 40 -aniso 1000 -jump -o "$tmp/large.mtx" 2>/dev/null ||
     { echo "no mtxgen"; exit 99; }
 "$solve" -A "$p2" $quick -device cpu -rtol 1e-12 -o "$alone" >/dev/null ||
     fail "one process"
@@ -383,6 +447,7 @@ for name in openmpi mpich; do
     solves_as_one
     [ $ran -gt 1 ] || same_bits
     [ $ran -gt 1 ] || very_many
+    every_pair
     [ $ran -gt 1 ] || shares_rows
     [ $ran -gt 1 ] || ! grep -q 'SPS_HAVE_METIS' Makefile || moves_rows
     [ $ran -gt 1 ] || finds_pairs
@@ -391,6 +456,7 @@ for name in openmpi mpich; do
     one_fails
     [ $ran -gt 1 ] || disk_is_full
     one_is_killed
+    is_interrupted
     generates $((ran == 1 ? 3 : 2))
     benches $((ran == 1 ? 3 : 2))
     said=$(timeout 120 $mpirun -n $((ran == 1 ? 3 : 2)) ./examples/mpi_poisson 12 2>/dev/null)
