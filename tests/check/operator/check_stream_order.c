@@ -295,6 +295,27 @@ START_TEST(a_share_that_does_not_pay_is_given_up)
 }
 END_TEST
 
+/* Copies that are 2 ms late make a link of some MB a millisecond: the rates of
+ * both sides are measured, and nearly all panels become the host's. */
+START_TEST(a_slow_link_gives_the_host_more_panels)
+{
+    sps_operator *op, *want;
+    sps_stream_plan *plan;
+    sps_csr *A;
+
+    GPU_ONLY();
+    op = alike(&A, &want);
+    plan = streaming(op);
+    plan->test.share = 0;
+    plan->test.late = SPS_STREAM_COPY;
+    products_are(op, want, 2, 6);
+    ck_assert(plan->share.by[1].link < 0.2 * ctx->machine.link);
+    ck_assert_int_gt(plan->share.by[1].panels,
+                     (plan->panels - plan->resident) * 3 / 4);
+    part(&A, &op, &want);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit),
     RUNNER_TEST(a_product_that_does_not_wait_for_its_copy_is_noticed),
@@ -305,5 +326,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(rows_of_x_that_leave_before_they_are_complete_are_noticed),
     RUNNER_TEST(a_pass_that_does_not_wait_for_the_one_before_is_noticed),
     RUNNER_TEST(a_share_that_does_not_pay_is_given_up),
+    RUNNER_TEST(a_slow_link_gives_the_host_more_panels),
 };
 RUNNER_MAIN_WITHIN("stream_order", tests, open_contexts, close_contexts)
