@@ -17,9 +17,14 @@ static bool keeps(const sps_linear *s)
 sps_status spsi_floats_set_up(sps_linear *s, sps_float_directions *d)
 {
     const int k = s->columns;
+    const size_t bytes = (size_t)s->n * (size_t)spsi_block_ld(k) *
+                         SPS_FLOATS_KEPT * sizeof(float);
     sps_status st;
+    bool room;
 
     if (!keeps(s)) return SPS_OK;
+    SPS_TRY(spsi_has_room(s->ctx, bytes, &room));
+    if (!room) return SPS_OK;
     SPS_TRY(spsi_own_small(&s->made.own, SPS_FLOATS_KEPT * k, k, &d->H));
     st = spsi_own_basis(&s->made.own, s->n, k, SPS_FLOATS_KEPT, SPS_F32,
                         &d->kept);

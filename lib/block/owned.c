@@ -54,7 +54,7 @@ static void release_or_host(sps_context *ctx, void *place)
  * memory is free, unless max_device_bytes is set. */
 static const size_t SMALL = (size_t)64 << 20;
 
-static sps_status has_room(sps_context *ctx, size_t bytes, bool *room)
+sps_status spsi_has_room(sps_context *ctx, size_t bytes, bool *room)
 {
     size_t unused = 0, total = 0;
     sps_status st;
@@ -113,7 +113,7 @@ sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
     sps_status st;
     bool room;
 
-    SPS_TRY(has_room(o->ctx, bytes, &room));
+    SPS_TRY(spsi_has_room(o->ctx, bytes, &room));
     if (!room) {
         st = spsi_own_block_on_host(o, n, k, "the best iterate", X_p);
         if (st != SPS_ENOMEM) return st;

@@ -24,6 +24,9 @@ sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
 /* Creates a block in such memory; `what` is for the note. */
 sps_status spsi_own_block_on_host(sps_owner *o, int64_t n, int k,
                                   const char *what, sps_block **X_p);
+/* *room: whether the device has twice this memory left, so that something else
+ * of that size fits as well. */
+sps_status spsi_has_room(sps_context *ctx, size_t bytes, bool *room);
 sps_status spsi_own_block_of(sps_owner *o, int64_t n, int k, sps_dtype dtype,
                              sps_block **X_p);
 sps_status spsi_own_basis(sps_owner *o, int64_t n, int k, int count,
