@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* schwarz.c - factors of the diagonal block of each process and a coarse space:
- * additive Schwarz without overlap in two levels.
+ * additive Schwarz in two levels.
  *
  * The columns of V are near-null vectors, cut where processes end: q on each.
  * With W = A V, the coarse matrix is V'W, of q P rows; its inverse is stored on
@@ -14,7 +14,13 @@
  * numbers, or one, and no product with A.  For a symmetric A the errors that
  * are left are A-orthogonal to V in exact arithmetic, so that iterations are
  * bounded for shares of equal size (check_schwarz); for other A they may
- * grow. */
+ * grow.
+ *
+ * On the host, for an A that is not symmetric, N has the factors of the rows of
+ * each process and of their neighbours in the graph (near_rows.h), and keeps
+ * the own rows of what they give: restricted additive Schwarz (Cai and Sarkis,
+ * SIAM J. Sci. Comput. 21, 1999), for one exchange more. */
+#include "solvers/precond/near_rows.h"
 #include "solvers/precond/schwarz.h"
 
 #include <math.h>
@@ -35,6 +41,11 @@ typedef struct schwarz {
     sps_precond super;
     sps_precond *inner;       /* N */
     bool symmetric;
+    bool overlaps;            /* inner is made from the near rows: */
+    struct near_rows near;
+    sps_operator *wide;
+    sps_block *packed;        /* rows that others need, x width */
+    sps_block *r, *z;         /* near rows x width */
     int q;                    /* vectors of each process, 0: no coarse space */
     int64_t rows;             /* q P */
     double *v;                /* n x q, row-major: own rows of V */
@@ -329,10 +340,30 @@ fail:
     return st;
 }
 
+/* Sets *of to the operator whose factors inner has. */
+static sps_status take_rows(schwarz *w, const sps_operator **of)
+{
+    sps_precond *M = &w->super;
+    const sps_halo *h;
+    sps_status st;
+
+    if (!w->overlaps) return spsi_ranks_own(M->A, of);
+    SPS_TRY(spsi_near_rows_of(M->A, 1, &w->near));
+    h = w->near.halo;
+    SPS_TRY(spsi_own_block(&M->own, h->send_at[h->neighbours], M->width,
+                           &w->packed));
+    SPS_TRY(spsi_own_block(&M->own, w->near.A->nrow, M->width, &w->r));
+    SPS_TRY(spsi_own_block(&M->own, w->near.A->nrow, M->width, &w->z));
+    SPS_TRY(sps_operator_csr(M->ctx, w->near.A, M->width, NULL, &w->wide));
+    *of = w->wide;
+fail:
+    return st;
+}
+
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     schwarz *w = (schwarz *)M;
-    const sps_operator *own;
+    const sps_operator *rows;
     sps_options o = *opt;
     double difference;
     sps_comm *of;
@@ -341,9 +372,10 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     w->symmetric = M->A->props & (SPS_SYMMETRIC | SPS_SPD);
     if (!w->symmetric)
         SPS_TRY(spsi_ranks_symmetric(M->A, 1e-10, &w->symmetric, &difference));
-    SPS_TRY(spsi_ranks_own(M->A, &own));
+    w->overlaps = !w->symmetric && M->ctx->opt.place == SPS_HOST;
+    SPS_TRY(take_rows(w, &rows));
     of = spsi_comm_apart(M->ctx);
-    st = spsi_precond_named(own, M->width, M->type->name, &o, M->passes,
+    st = spsi_precond_named(rows, M->width, M->type->name, &o, M->passes,
                             &w->inner);
     SPS_TRY(spsi_rejoin(M->ctx, of, st));
     M->roundoff = w->inner->roundoff;
@@ -353,13 +385,28 @@ fail:
     return st;
 }
 
+/* Sets the present values of the near rows. */
+static sps_status follow(schwarz *w)
+{
+    struct near_rows now = { 0 };
+    sps_status st;
+
+    SPS_TRY(spsi_near_rows_of(w->super.A, 1, &now));
+    SPS_TRY(sps_operator_set_values(w->wide, now.A->val, SPS_HOST));
+fail:
+    spsi_near_clear(w->super.ctx, &now);
+    return st;
+}
+
 static sps_status update(sps_precond *M)
 {
     schwarz *w = (schwarz *)M;
-    sps_comm *of = spsi_comm_apart(M->ctx);
-    sps_status st = w->inner->type->update ? sps_precond_update(w->inner)
-                                           : SPS_OK;
+    sps_comm *of;
+    sps_status st = SPS_OK;
 
+    if (w->overlaps) SPS_TRY(follow(w));
+    of = spsi_comm_apart(M->ctx);
+    if (w->inner->type->update) st = sps_precond_update(w->inner);
     SPS_TRY(spsi_rejoin(M->ctx, of, st));
     if (w->q == 0) goto fail;
     SPS_TRY(make_w(w));
@@ -375,6 +422,8 @@ static void destroy(sps_precond *M)
     schwarz *w = (schwarz *)M;
 
     sps_precond_destroy(&w->inner);
+    sps_operator_destroy(&w->wide);
+    spsi_near_clear(M->ctx, &w->near);
     sps_operator_destroy(&w->of_V);
     sps_operator_destroy(&w->of_VT);
     sps_operator_destroy(&w->of_W);
@@ -444,13 +493,52 @@ fail:
     return st;
 }
 
+/* Returns the own rows of a block of near rows. */
+static sps_block own_rows(const schwarz *w, const sps_block *X)
+{
+    sps_block own = *X;
+
+    own.n = w->super.n;
+    own.data = (double *)X->data + w->near.halo->low * X->ld;
+    own.bytes = 0;
+    return own;
+}
+
+/* *r = the near rows of R. */
+static sps_status gather(const schwarz *w, const sps_block *R, sps_block *r)
+{
+    const sps_halo *h = w->near.halo;
+    sps_block packed = narrow(w->packed, R->k), own;
+    sps_status st, finished;
+
+    *r = narrow(w->r, R->k);
+    own = own_rows(w, r);
+    SPS_TRY(spsi_take_rows(R, h->send, &packed));
+    SPS_TRY(spsi_halo_start(w->near.halo, &packed, r));
+    st = spsi_axpby(1.0, R, 0.0, &own);
+    finished = spsi_halo_finish(w->near.halo);
+    if (st == SPS_OK) st = finished;
+fail:
+    return st;
+}
+
+/* Z = N R. */
 static sps_status apply_inner(const schwarz *w, const sps_block *R,
                               sps_block *Z)
 {
-    sps_comm *of = spsi_comm_apart(w->super.ctx);
-    const sps_status st = sps_precond_apply(w->inner, R, Z);
+    sps_block r = *R, z = *Z, own;
+    sps_comm *of;
+    sps_status st;
 
+    if (w->overlaps) SPS_TRY(gather(w, R, &r));
+    if (w->overlaps) z = narrow(w->z, R->k);
+    of = spsi_comm_apart(w->super.ctx);
+    st = sps_precond_apply(w->inner, &r, &z);
     spsi_comm_back(w->super.ctx, of);
+    if (st != SPS_OK || !w->overlaps) return st;
+    own = own_rows(w, &z);
+    SPS_TRY(spsi_axpby(1.0, &own, 0.0, Z));
+fail:
     return st;
 }
 
