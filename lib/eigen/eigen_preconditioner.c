@@ -27,17 +27,26 @@ fail:
     return st;
 }
 
+/* Returns whether T is as fast for blocks of any leading dimensions: it is a
+ * diagonal, or its products are of blocks of its own, in floats. */
+static bool any_distance(const sps_precond *T)
+{
+    return T->diagonal || T->gives_floats;
+}
+
 sps_status spsi_eigen_precondition(sps_eigen_precond *t, const sps_block *R,
-                                   sps_block *W)
+                                   const double *norms, sps_block *W)
 {
     sps_context *ctx = t->space->pencil->ctx;
     sps_status st;
 
     if (!spsi_eigen_preconditioned(t)) return spsi_copy(R, W);
     spsi_phase_begin(ctx, SPS_PHASE_PRECOND);
-    st = R->ld == W->ld || t->T->diagonal
+    t->T->norms = norms;
+    st = R->ld == W->ld || any_distance(t->T)
              ? sps_precond_apply(t->T, R, W)
              : precondition_and_copy(t, R, W);
+    t->T->norms = NULL;
     spsi_phase_end(ctx, SPS_PHASE_PRECOND);
     t->applies++;
     return st;
@@ -58,7 +67,7 @@ sps_status spsi_eigen_draw(sps_eigen_precond *t, sps_block *X, uint64_t seed)
     spsi_block_narrow(s->R, X->k);
     SPS_TRY(spsi_copy(X, s->R));
     SPS_TRY(spsi_nullspace_project(s->deflation->null, s->R));
-    SPS_TRY(spsi_eigen_precondition(t, s->R, X));
+    SPS_TRY(spsi_eigen_precondition(t, s->R, NULL, X));
 fail:
     return st;
 }

@@ -30,9 +30,10 @@ typedef struct sps_eigen_precond {
 /* Returns whether T is applied. */
 bool spsi_eigen_preconditioned(const sps_eigen_precond *t);
 /* W = T R, counted and timed; a copy of R if there is no T.  R is in space->R
- * or in space->work; the other one of these may be overwritten. */
+ * or in space->work; the other one of these may be overwritten.  norms:
+ * approximate norms of the columns of R, or NULL. */
 sps_status spsi_eigen_precondition(sps_eigen_precond *t, const sps_block *R,
-                                   sps_block *W);
+                                   const double *norms, sps_block *W);
 /* X = T times random columns; space->R is overwritten. */
 sps_status spsi_eigen_draw(sps_eigen_precond *t, sps_block *X, uint64_t seed);
 void spsi_eigen_precond_release(sps_eigen_precond *t);

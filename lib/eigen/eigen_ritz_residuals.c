@@ -5,22 +5,31 @@
 
 #include <math.h>
 
+/* Replaces squared norms by norms; returns false if one of them is out of the
+ * range in which it is accurate. */
+static bool take_roots(double *square, int k)
+{
+    bool good = true;
+
+    for (int j = 0; j < k; j++) {
+        if (!(square[j] > 1e-280 && square[j] < 1e280)) good = false;
+        square[j] = sqrt(square[j]);
+    }
+    return good;
+}
+
 sps_status spsi_ritz_residuals(sps_ritz *r)
 {
     sps_status st = SPS_OK;
     sps_subspace *s = r->space;
-    double *minus = s->scratch, *one = s->scratch + s->m;
 
-    for (int j = 0; j < s->m; j++) {
-        r->theta[j] = r->value[j];
-        minus[j] = -r->theta[j];
-        one[j] = 1;
-    }
+    for (int j = 0; j < s->m; j++) r->theta[j] = r->value[j];
     spsi_block_narrow(s->R, s->m);
     SPS_TRY(spsi_copy(&s->AX, s->R));
-    SPS_TRY(spsi_axpby_cols(minus, &s->MX, one, s->R));
+    SPS_TRY(spsi_subtract_cols(&s->MX, r->theta, s->R, r->resnorm));
     SPS_TRY(spsi_deflation_constrain(s->deflation, s->R));
-    SPS_TRY(spsi_norms(s->R, r->resnorm));
+    if (s->deflation->given > 0 || !take_roots(r->resnorm, s->m))
+        SPS_TRY(spsi_norms(s->R, r->resnorm));
 fail:
     return st;
 }

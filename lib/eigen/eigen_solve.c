@@ -158,7 +158,7 @@ static sps_status correct(sps_eigen *e, course *c)
     if (!e->transform.inverted) {
         spsi_block_narrow(s->R, s->m);
         spsi_block_narrow(s->work, s->m);
-        SPS_TRY(spsi_eigen_precondition(&e->precond, s->R, s->work));
+        SPS_TRY(spsi_eigen_precondition(&e->precond, s->R, NULL, s->work));
         SPS_TRY(spsi_axpby(-e->wanted.sign, s->work, 1, &s->X));
     }
     SPS_TRY(renew(e, c));

@@ -350,7 +350,8 @@ static sps_status error_of(sps_eigen_precond *t, double mu, double *error)
 
     if (!whole(t) || t->suspended || !(mu > 0)) return SPS_OK;
     spsi_block_narrow(t->space->work, t->space->m);
-    SPS_TRY(spsi_eigen_precondition(t, t->space->R, t->space->work));
+    SPS_TRY(spsi_eigen_precondition(t, t->space->R, NULL,
+                                    t->space->work));
     SPS_TRY(spsi_dots(t->space->R, t->space->work, square));
     if (square[0] > 0) *error = fmin(*error, sqrt(mu * square[0]));
 fail:

@@ -114,12 +114,13 @@ static sps_status directions(sps_eigen *e, struct lobpcg *l, int a,
     spsi_block_view(e->space.MS, q, a, &MW);
     spsi_block_view(e->space.S, 0, q, &Q);
     spsi_block_view(e->space.MS, 0, q, &MQ);
+    for (int j = 0; j < a; j++) l->w[j] = e->ritz.resnorm[l->active[j]];
     if (a < e->space.m) {
         R = e->space.work;
         spsi_block_narrow(R, a);
         SPS_TRY(spsi_gather(e->space.R, l->active, R));
     }
-    SPS_TRY(spsi_eigen_precondition(&e->precond, R, W));
+    SPS_TRY(spsi_eigen_precondition(&e->precond, R, l->w, W));
     SPS_TRY(spsi_subspace_orth(&e->space, e->pencil.M, &Q, &MQ, W, &MW,
                                &e->search.stop));
     if (e->search.stop || W->k == 0) return st;
