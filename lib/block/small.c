@@ -268,6 +268,26 @@ fail:
     return st;
 }
 
+sps_status spsi_small_reflect(const sps_small *U, const sps_small *T,
+                              sps_small *A)
+{
+    sps_status st = SPS_OK;
+    int n = A->rows, k = U->cols, info;
+
+    assert(A->cols == n && U->rows == n && T->rows == k && T->cols == k);
+    SPS_TRY(spsi_blas_begin(A->ctx, 1));
+    info = LAPACKE_dlarfb(LAPACK_COL_MAJOR, 'L', 'T', 'F', 'C', n, n, k, U->v,
+                          n, T->v, k, A->v, n);
+    if (info == 0)
+        info = LAPACKE_dlarfb(LAPACK_COL_MAJOR, 'R', 'N', 'F', 'C', n, n, k,
+                              U->v, n, T->v, k, A->v, n);
+    spsi_blas_end(1);
+    SPS_REQUIRE(A->ctx, info == 0, SPS_ENOMEM,
+                "no memory for products with a %d x %d matrix", n, n);
+fail:
+    return st;
+}
+
 /* A = Q'AQ, where Q is given by the QR factorisation in D. */
 static int turn(sps_small *A, const sps_small *D, const double *tau)
 {

@@ -81,6 +81,9 @@ sps_status spsi_small_eigen_pencil(sps_small *A, sps_small *M, sps_small *D,
  * trapezoidal with a unit diagonal, in place of Y, and T (LAPACKE_dgeqrf and
  * _dlarft). */
 sps_status spsi_small_reflectors(sps_small *Y, sps_small *T);
+/* A = Q'A Q for such a Q (LAPACKE_dlarfb). */
+sps_status spsi_small_reflect(const sps_small *U, const sps_small *T,
+                              sps_small *A);
 /* Counts the negative eigenvalues of the symmetric A (upper half, destroyed),
  * from the signs of D in A = U D U' (LAPACKE_dsytrf). */
 sps_status spsi_small_inertia(sps_small *A, int *negative);

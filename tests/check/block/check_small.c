@@ -178,6 +178,36 @@ START_TEST(eigenvalues_of_the_second_difference_are_known)
 }
 END_TEST
 
+/* Reflectors whose leading columns are eigenvectors of A split off their
+ * eigenvalues. */
+START_TEST(reflectors_turn_eigenvectors_to_the_front)
+{
+    enum { N = 9, K = 3 };
+    sps_small *A = make(N, N, 3, ZOO_RANDOM), *V, *T = NULL;
+    double w[N], rest = 0, trace = 0;
+
+    OK(ctx, spsi_small_create(ctx, K, K, &T));
+    spsi_small_symmetrise(A);
+    V = like(A);
+    OK(ctx, spsi_small_eigen(V, w));
+    V->cols = K;
+    OK(ctx, spsi_small_reflectors(V, T));
+    OK(ctx, spsi_small_reflect(V, T, A));
+    for (int j = 0; j < K; j++)
+        for (int i = 0; i < N; i++)
+            ck_assert(fabs(*spsi_small_at(A, i, j) - (i == j) * w[j]) < 1e-13 &&
+                      fabs(*spsi_small_at(A, j, i) - (i == j) * w[j]) < 1e-13);
+    for (int j = K; j < N; j++) {
+        trace += *spsi_small_at(A, j, j);
+        rest += w[j];
+    }
+    ck_assert(fabs(trace - rest) < 1e-13);
+    spsi_small_destroy(&A);
+    spsi_small_destroy(&V);
+    spsi_small_destroy(&T);
+}
+END_TEST
+
 START_TEST(eigenvalues_of_what_is_not_finite_are_nan)
 {
     double w[4], bad[] = {NAN, INFINITY};
@@ -489,6 +519,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(product_is_exact_on_integers),
     RUNNER_TEST(copy_symmetrise_and_finite_do_what_they_say),
     RUNNER_TEST(eigenvalues_of_the_second_difference_are_known),
+    RUNNER_TEST(reflectors_turn_eigenvectors_to_the_front),
     RUNNER_TEST(eigenvalues_of_what_is_not_finite_are_nan),
     RUNNER_TEST(spd_systems_of_any_scale_are_solved),
     RUNNER_TEST(both_kinds_of_factors_solve_a_definite_system),
