@@ -23,6 +23,9 @@
  * needs another round of passes over n rows, compared with which an
  * eigenproblem of w rows costs nothing.
  *
+ * A single round by coefficients alone (spsi_subspace_join) has the error of
+ * the Gram matrix times the square of the condition, which its caller limits.
+ *
  * A round of w columns beside q columns reads q + 2 w and q + w columns of
  * length n and writes w. */
 #include "eigen/eigen_subspace.h"
@@ -339,6 +342,110 @@ static sps_status orthonormalise(sps_subspace *s, int q, bool joined,
     st = spsi_mul_small(1.0, &basis, joined ? s->C : s->T, 0.0, &narrow);
     spsi_phase_end(s->pencil->ctx, SPS_PHASE_GRAM);
     spsi_block_narrow(W, rank);
+    return st;
+}
+
+/* Returns whether the diagonal of G, squared lengths of columns, is in a range
+ * in which no product of them overflows. */
+static bool in_range(const sps_small *G, int above)
+{
+    for (int j = 0; j < G->cols; j++) {
+        double square = *spsi_small_at(G, above + j, j);
+
+        if (!(square > 1e-120 && square < 1e120)) return false;
+    }
+    return true;
+}
+
+/* s->C = Z for the last columns of S, as many as J has; returns false if they
+ * depend on the others or on each other. */
+static bool join_last(sps_subspace *s)
+{
+    int q = s->J->rows - s->J->cols;
+
+    if (!in_range(s->J, q) || !subtract(s->J, q, s->G)) return false;
+    spsi_small_symmetrise(s->G);
+    if (!cholesky(s->G, s->C)) return false;
+    invert(s->G, s->C, s->T);
+    join(s, q);
+    return true;
+}
+
+/* The same for all columns of S, from s->G = S'M S. */
+static sps_status join_all(sps_subspace *s, bool *good)
+{
+    sps_status st = SPS_OK;
+
+    *good = in_range(s->G, 0);
+    if (*good) spsi_small_symmetrise(s->G);
+    if (*good) *good = cholesky(s->G, s->C);
+    if (!*good) return SPS_OK;
+    invert(s->G, s->C, s->T);
+    SPS_TRY(spsi_small_copy(s->T, s->C));
+fail:
+    return st;
+}
+
+/* Returns the largest length of a column of Z in units of the columns
+ * of S, whose squared lengths are 1 and the last ones those of `square`. */
+static double amplification(const sps_small *Z, const sps_small *square,
+                            int above)
+{
+    const int first = Z->rows - square->cols;
+    double most = 1;
+
+    for (int j = 0; j < Z->cols; j++) {
+        const double *z = spsi_small_at(Z, 0, j);
+        double sum = 0;
+
+        for (int i = 0; i < first; i++) sum += z[i] * z[i];
+        for (int i = first; i < Z->rows; i++)
+            sum += z[i] * z[i] *
+                   *spsi_small_at(square, above + i - first, i - first);
+        most = fmax(most, sum);
+    }
+    return sqrt(most);
+}
+
+/* Computes the Gram matrices that the two functions above need, and G. */
+static sps_status join_products(sps_subspace *s, int q, int w, bool whole,
+                                sps_small *G)
+{
+    int from = whole ? 0 : q, columns = whole ? q + w : w;
+    sps_block S, MS, AS;
+    sps_status st;
+
+    spsi_block_view(s->S, 0, q + w, &S);
+    spsi_block_view(s->MS, from, columns, &MS);
+    spsi_block_view(s->AS, from, columns, &AS);
+    spsi_phase_begin(s->pencil->ctx, SPS_PHASE_GRAM);
+    if (whole) {
+        st = spsi_gram(&S, &MS, s->G);
+        if (st == SPS_OK) st = spsi_gram(&S, &AS, G);
+    } else {
+        st = spsi_gram_pair(&S, &MS, &AS, s->J, G);
+    }
+    spsi_phase_end(s->pencil->ctx, SPS_PHASE_GRAM);
+    return st;
+}
+
+sps_status spsi_subspace_join(sps_subspace *s, int q, int w, bool whole,
+                              sps_small *G, sps_small *Z, double *amplified)
+{
+    sps_status st;
+    bool good;
+
+    spsi_small_shape(Z, 0, 0);
+    SPS_TRY(join_products(s, q, w, whole, G));
+    spsi_phase_begin(s->pencil->ctx, SPS_PHASE_SMALL);
+    if (whole) st = join_all(s, &good);
+    else good = join_last(s);
+    spsi_phase_end(s->pencil->ctx, SPS_PHASE_SMALL);
+    if (st != SPS_OK || !good) return st;
+    *amplified = whole ? amplification(s->C, s->G, 0)
+                       : amplification(s->C, s->J, q);
+    SPS_TRY(spsi_small_copy(s->C, Z));
+fail:
     return st;
 }
 

@@ -48,6 +48,15 @@ void spsi_subspace_set_columns(sps_subspace *s, int m);
 sps_status spsi_subspace_orth(sps_subspace *s, const sps_operator *M,
                               const sps_block *Q, const sps_block *MQ,
                               sps_block *W, sps_block *MW, sps_stop *stop);
+/* The same without a pass over W, and nothing may be deflated.  S has q columns
+ * Q and w columns W, of which M W and A W are given.  Computes Z such that [Q
+ * SZ] is M-orthonormal, and G = S'A W; if `whole`, SZ is, with as many columns
+ * as S, and G = S'A S.  Without `whole` Q is assumed to be orthonormal: an
+ * error of that, and of what is known of Q'A Q, grows by about *amplified, the
+ * largest length of a column of Z; those of the Gram matrices by its square.
+ * Z has no columns on return if those of S depend on each other. */
+sps_status spsi_subspace_join(sps_subspace *s, int q, int w, bool whole,
+                              sps_small *G, sps_small *Z, double *amplified);
 /* S(:, 0 .. c - 1) = S(:, 0 .. r - 1) K for K of r x c, and the same for A S
  * and M S. */
 sps_status spsi_subspace_rotate(sps_subspace *s, const sps_small *K);

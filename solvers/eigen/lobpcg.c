@@ -17,9 +17,16 @@
  * of W are multiplied by A; A S and M S are updated with the same coefficients
  * as X and P, and compared with new products from time to time.
  *
+ * Where residuals are far above rounding W stays as it is, and S Z takes its
+ * place in H and in the coefficients of X and P: Z makes [Q S Z] orthonormal
+ * for Q = [X P] (spsi_subspace_join).  That Q is orthonormal is assumed, and
+ * errors of it grow with Z from step to step.  Before they are visible all
+ * inner products of S are formed anew, and Z is of all columns.
+ *
  * Cost of an iteration in passes over n x m blocks, with w = m columns of W and
- * M the identity: residual 6, orthogonalisation of W 20, S'AW 4, update of S
- * and AS 10, in addition to W = T R and A W.
+ * M the identity: residual 5, S'W and S'A W 4, update of S and AS 10, in
+ * addition to W = T R and A W; S'S and S'A S every few steps 9, and W made
+ * orthonormal in memory 20.
  *
  * Where more eigenvalues than the block has columns lie close together, it has
  * to resolve their eigenvectors by iterations.  If that is slow, S is extended
@@ -33,6 +40,7 @@
 #include <math.h>
 
 #define BASIS 480     /* columns of the extended S */
+#define AMPLIFIED 1e4 /* factor by which errors may grow above rounding */
 
 static sps_status setup(sps_eigen *e, void *method)
 {
@@ -44,10 +52,11 @@ static sps_status setup(sps_eigen *e, void *method)
     SPS_TRY(SPS_OWN(&e->own, e->space.longest, &l->w));
     SPS_TRY(spsi_own_small(&e->own, 2 * m, 2 * m, &l->F));
     SPS_TRY(spsi_own_small(&e->own, s, 2 * m, &l->K));
-    SPS_TRY(spsi_own_small(&e->own, s, m, &l->B));
-    SPS_TRY(spsi_own_small(&e->own, s, m, &l->N));
-    SPS_TRY(spsi_own_small(&e->own, s, m, &l->G));
+    SPS_TRY(spsi_own_small(&e->own, s, s, &l->B));
+    SPS_TRY(spsi_own_small(&e->own, s, s, &l->N));
+    SPS_TRY(spsi_own_small(&e->own, s, s, &l->G));
     SPS_TRY(spsi_own_small(&e->own, m, m, &l->T));
+    SPS_TRY(spsi_own_small(&e->own, s, s, &l->Z));
 fail:
     return st;
 }
@@ -58,6 +67,8 @@ sps_status spsi_lobpcg_begin(sps_eigen *e, lobpcg *l)
     int m = e->space.m;
 
     l->p = 0;
+    l->amplified = l->factor = 1;
+    spsi_small_shape(l->Z, 0, 0);
     SPS_TRY(spsi_eigen_begin(e, l->w));
     spsi_small_shape(l->F, m, m);
     spsi_small_clear(l->F);
@@ -71,6 +82,7 @@ static sps_status start(sps_eigen *e, void *method)
     lobpcg *l = method;
 
     l->steps = 0;
+    l->joins = true;
     l->badness = HUGE_VAL;
     return spsi_lobpcg_begin(e, l);
 }
@@ -92,6 +104,52 @@ static int choose_active(const sps_ritz *r, int *active)
     return count;
 }
 
+/* Returns whether W need not be orthonormal in memory: residuals are so far
+ * above rounding that AMPLIFIED as a factor of rounding errors does not
+ * show. */
+static bool may_join(const sps_eigen *e, const lobpcg *l)
+{
+    const sps_deflation *d = &e->deflation;
+    const sps_ritz *r = &e->ritz;
+
+    if (!l->joins || e->transform.inverted ||
+        spsi_lobpcg_extended(&e->space) || d->given + d->locked > 0 || d->means)
+        return false;
+    for (int j = 0; j < spsi_subspace_wanted(&e->space); j++)
+        if (AMPLIFIED * spsi_pencil_attainable(&e->pencil, r->theta[j],
+                                               r->xnorm[j]) >
+            spsi_ritz_tolerance(r, j))
+            return false;
+    return true;
+}
+
+/* Computes A W, M W, l->Z and, in l->G, what spsi_lobpcg_assemble needs, for
+ * the W = T R in memory. */
+static sps_status join(sps_eigen *e, lobpcg *l, const sps_block *W)
+{
+    sps_status st = SPS_OK;
+    int q = e->space.m + l->p, w = W->k;
+    bool whole = l->amplified * l->factor > AMPLIFIED;
+    sps_block AW, MW;
+
+    spsi_block_view(e->space.AS, q, w, &AW);
+    spsi_block_view(e->space.MS, q, w, &MW);
+    if (e->pencil.M) SPS_TRY(spsi_pencil_mass(&e->pencil, W, &MW));
+    SPS_TRY(spsi_transform_apply(&e->transform, W, &AW, &e->search));
+    SPS_TRY(spsi_subspace_join(&e->space, q, w, whole, l->G, l->Z,
+                               &l->factor));
+    if (!whole && l->amplified * l->factor > AMPLIFIED) {
+        whole = true;
+        SPS_TRY(spsi_subspace_join(&e->space, q, w, true, l->G, l->Z,
+                                   &l->factor));
+    }
+    l->amplified = whole ? l->factor : l->amplified * l->factor;
+    l->joins = l->Z->cols > 0 && l->factor * l->factor <= AMPLIFIED;
+    if (!l->joins) spsi_small_shape(l->Z, 0, 0);
+fail:
+    return st;
+}
+
 sps_status spsi_lobpcg_orthonormalise(sps_eigen *e, lobpcg *l, sps_block *W)
 {
     sps_status st = SPS_OK;
@@ -110,8 +168,8 @@ fail:
     return st;
 }
 
-/* W = orth(T R), stored after X and P, with A W and M W; W->k may become
- * smaller. */
+/* W = T R, stored after X and P, with A W and M W: orthonormal, or standing for
+ * S Z, which is. */
 static sps_status directions(sps_eigen *e, lobpcg *l, int a,
                              sps_block *W)
 {
@@ -126,7 +184,9 @@ static sps_status directions(sps_eigen *e, lobpcg *l, int a,
         SPS_TRY(spsi_gather(e->space.R, l->active, R));
     }
     SPS_TRY(spsi_eigen_precondition(&e->precond, R, l->w, W));
-    SPS_TRY(spsi_lobpcg_orthonormalise(e, l, W));
+    spsi_small_shape(l->Z, 0, 0);
+    if (may_join(e, l)) SPS_TRY(join(e, l, W));
+    if (l->Z->cols == 0) SPS_TRY(spsi_lobpcg_orthonormalise(e, l, W));
 fail:
     return st;
 }

@@ -18,9 +18,14 @@ typedef struct lobpcg {
     double *w;            /* 3 m eigenvalues */
     sps_small *F;         /* (m + p) x (m + p): [X P]'A [X P] */
     sps_small *K;         /* s x (m + p): V1 and V2 B */
-    sps_small *B, *N;     /* (s - m - kept) x p: the basis B, and scratch of the
-                             same shape */
+    sps_small *B, *N;     /* (s - m - kept) x p: the basis B, and scratch */
     sps_small *G, *T;     /* Gram matrices, and the factor of one */
+    sps_small *Z;         /* s x w or s x s, or no columns: W, or S, stands for
+                             S Z (spsi_subspace_join) */
+    bool joins;           /* that has been possible since the start */
+    double amplified;     /* growth of rounding errors since all columns were
+                             joined, and in the last step */
+    double factor;
 } lobpcg;
 
 /* Returns whether S has been extended. */

@@ -25,14 +25,14 @@ static bool clustered(const sps_eigen *e)
 
 static sps_status enlarge(sps_eigen *e, lobpcg *l)
 {
-    int most = e->space.longest, m = e->space.width;
+    int most = e->space.longest, s = SPS_LOBPCG_STACK * e->space.width;
     sps_status st;
 
     SPS_TRY(spsi_small_enlarge(&l->F, most, most));
     SPS_TRY(spsi_small_enlarge(&l->K, most, most));
-    SPS_TRY(spsi_small_enlarge(&l->B, most, m));
-    SPS_TRY(spsi_small_enlarge(&l->N, most, m));
-    SPS_TRY(spsi_small_enlarge(&l->G, most, m));
+    SPS_TRY(spsi_small_enlarge(&l->B, most, s));
+    SPS_TRY(spsi_small_enlarge(&l->N, most, s));
+    SPS_TRY(spsi_small_enlarge(&l->G, most, s));
     SPS_TRY(spsi_ritz_extend(&e->ritz));
     SPS_TRY(spsi_subspace_extend(&e->space, e->space.m + l->p));
 fail:

@@ -7,6 +7,25 @@
 
 #include "core/timer.h"
 
+/* Replaces H = [Q W]'A [Q W] by [Q SZ]'A [Q SZ]; Q may have no columns. */
+static sps_status project_joined(lobpcg *l, sps_small *H)
+{
+    sps_status st = SPS_OK;
+    int q = l->Z->rows - l->Z->cols, w = l->Z->cols;
+
+    SPS_TRY(spsi_small_mul(1.0, H, false, l->Z, false, 0.0, l->N));
+    SPS_TRY(spsi_small_mul(1.0, l->Z, true, l->N, false, 0.0, l->B));
+    for (int j = 0; j < w; j++) {
+        for (int i = 0; i < q; i++)
+            *spsi_small_at(H, i, q + j) = *spsi_small_at(H, q + j, i) =
+                *spsi_small_at(l->N, i, j);
+        for (int i = 0; i < w; i++)
+            *spsi_small_at(H, q + i, q + j) = *spsi_small_at(l->B, i, j);
+    }
+fail:
+    return st;
+}
+
 /* l->G = S'A W for the w columns of W.  With shift and invert A is the inverted
  * operator, and S' is replaced by S'M. */
 static sps_status multiply(const sps_eigen *e, lobpcg *l, int w)
@@ -30,8 +49,13 @@ sps_status spsi_lobpcg_assemble(sps_eigen *e, lobpcg *l, int w)
     sps_status st = SPS_OK;
     int q = e->space.m + l->p, s = q + w;
 
-    SPS_TRY(multiply(e, l, w));
+    if (l->Z->cols == 0) SPS_TRY(multiply(e, l, w));
     spsi_small_shape(H, s, s);
+    if (l->Z->cols == s) {
+        SPS_TRY(spsi_small_copy(l->G, H));
+        spsi_small_symmetrise(H);
+        return project_joined(l, H);
+    }
     for (int j = 0; j < q; j++)
         memcpy(spsi_small_at(H, 0, j), spsi_small_at(l->F, 0, j),
                (size_t)q * sizeof(double));
@@ -42,6 +66,7 @@ sps_status spsi_lobpcg_assemble(sps_eigen *e, lobpcg *l, int w)
             *spsi_small_at(H, i, q + j) = v;
             if (i < q) *spsi_small_at(H, q + j, i) = v;
         }
+    if (l->Z->cols > 0) SPS_TRY(project_joined(l, H));
 fail:
     return st;
 }
@@ -96,6 +121,24 @@ static void coefficients(lobpcg *l, int from, const sps_small *V)
     }
 }
 
+/* Turns coefficients of [Q SZ] into those of S. */
+static void unjoin(const sps_small *Z, sps_small *K, double *c)
+{
+    int w = Z->cols, q = Z->rows - w;
+
+    for (int j = 0; j < K->cols; j++) {
+        double *k = spsi_small_at(K, 0, j);
+
+        memcpy(c, k + q, (size_t)w * sizeof *c);
+        memset(k + q, 0, (size_t)w * sizeof *c);
+        for (int l = 0; l < w; l++) {
+            const double *z = spsi_small_at(Z, 0, l);
+
+            for (int i = 0; i < q + w; i++) k[i] += z[i] * c[l];
+        }
+    }
+}
+
 /* Sets F = [X P]'A [X P], which is block diagonal: X and the leading `kept`
  * columns of P are Ritz vectors, with block diag(theta), and the others are
  * combinations of further Ritz vectors by B, with block B'diag(theta)B. */
@@ -131,6 +174,7 @@ static sps_status contract(sps_eigen *e, lobpcg *l, int kept, int a)
     SPS_TRY(directions_of(l, m, m + kept, e->ritz.H, a, &rank));
     coefficients(l, m + kept, e->ritz.H);
     SPS_TRY(project(l, m, kept, e->wanted.sign));
+    if (l->Z->cols > 0) unjoin(l->Z, l->K, spsi_small_scratch(l->K));
     SPS_TRY(spsi_subspace_rotate(&e->space, l->K));
 fail:
     return st;
