@@ -40,6 +40,7 @@
 #include <math.h>
 
 #define BASIS 480     /* columns of the extended S */
+#define NEAR 1e2      /* residual to tolerance at which guards may rest */
 #define AMPLIFIED 1e4 /* factor by which errors may grow above rounding */
 
 static sps_status setup(sps_eigen *e, void *method)
@@ -87,20 +88,32 @@ static sps_status start(sps_eigen *e, void *method)
     return spsi_lobpcg_begin(e, l);
 }
 
-/* Chooses the columns that have not converged.  Converged ones, whose
- * directions do no harm, are added to make a multiple of 4, so that rows within
- * S stay aligned. */
-static int choose_active(const sps_ritz *r, int *active)
+/* Returns whether guard columns need no directions of their own any more: the
+ * wanted pairs are within NEAR of their tolerances, so that a pair which the
+ * guards are to reveal would have shown itself. */
+static bool near(const sps_eigen *e)
 {
-    int count = 0, all;
+    const sps_ritz *r = &e->ritz;
 
-    for (int j = 0; j < r->space->m; j++) count += !r->done[j];
-    all = (count + 3) / 4 * 4 - count;
-    count = 0;
-    for (int j = 0; j < r->space->m; j++) {
-        if (r->done[j] && --all < 0) continue;
-        active[count++] = j;
-    }
+    for (int j = 0; j < spsi_subspace_target(&e->space); j++)
+        if (r->resnorm[j] > NEAR * spsi_ritz_tolerance(r, j)) return false;
+    return !e->transform.inverted && !spsi_ritz_converged(r);
+}
+
+/* Chooses the columns that produce directions: those that have not converged,
+ * near the end only wanted ones.  Others, whose directions do no harm, are
+ * added to make a multiple of 4, so that rows within S stay aligned. */
+static int choose_active(const sps_eigen *e, int *active)
+{
+    const sps_ritz *r = &e->ritz;
+    int m = e->space.m, target = near(e) ? spsi_subspace_target(&e->space) : m;
+    int count = 0, all = 0;
+
+    for (int j = 0; j < target; j++) all += !r->done[j];
+    all = (all + 3) / 4 * 4;
+    for (int pass = 0; pass < 3; pass++)
+        for (int j = 0; j < m && count < all; j++)
+            if ((r->done[j] ? 2 : j >= target) == pass) active[count++] = j;
     return count;
 }
 
@@ -226,7 +239,7 @@ static sps_status step(sps_eigen *e, void *method)
 {
     lobpcg *l = method;
     sps_status st = SPS_OK;
-    int a = choose_active(&e->ritz, l->active);
+    int a = choose_active(e, l->active);
     sps_block W;
 
     SPS_TRY(directions(e, l, a, &W));
