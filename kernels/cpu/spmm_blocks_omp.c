@@ -42,6 +42,16 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
     return room;
 }
 
+/* Fetches into the caches the values that follow block s at a distance: by
+ * themselves processors fetch to the end of a page of 4 KB only. */
+INLINE void fetch_values(const sps_node_blocks *n, int64_t s, const int size)
+{
+    const int value = n->dtype == SPS_F64 ? 8 : 4;
+    const char *at = (const char *)n->val + s * size * value + 3072;
+
+    for (int b = 0; b < size * value; b += 64) __builtin_prefetch(at + b);
+}
+
 /* Computes block row i and N W columns of Y from column j on, in N SIMD vectors
  * of type V with W columns each.  B and N are constants after inlining.  The
  * columns of X for the next call are prefetched. */
@@ -64,6 +74,7 @@ INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
             const double *x = (const double *)t->p.x + column * ldx + j;       \
             const double *a = block_at(n, s, B * B, room);                     \
                                                                                \
+            if (j == 0) fetch_values(n, s, B * B);                             \
             for (int c = 0; c < B && c < some; c++, a += B, x += ldx) {        \
                 if (ahead)                                                     \
                     for (int v = 0; v < N * W; v += 8)                         \
@@ -100,6 +111,7 @@ BLOCK_ROWS(rows1, v1)
             const double *x = (const double *)t->p.x + column * ldx;           \
             const double *a = block_at(n, s, B * B, room);                     \
                                                                                \
+            fetch_values(n, s, B * B);                                         \
             for (int c = 0; c < B && c < some; c++, a += B, x += ldx)          \
                 UNROLL for (int h = 0; h < H; h++)                             \
                     sum[h] += *x * *(const V *)(a + h * W);                    \
