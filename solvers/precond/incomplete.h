@@ -18,8 +18,8 @@ void spsi_factors_clear(struct factors *f);
 
 /* L U ~ A + alpha diag(s) in the pattern of A and the diagonal.  Of a matrix
  * that is distributed over processes (isai with across_ranks) F has the near
- * rows, and those of the own rows are factored when those of the lower processes
- * have been received. */
+ * rows, and the own rows are factored when those of the lower processes have
+ * been received. */
 struct incomplete {
     sps_precond super;
     struct factors f;

@@ -146,7 +146,7 @@ fail:
     return st;
 }
 
-/* --------------------------------------------------- the same over processes */
+/* -------------------------------------------------- the same over processes */
 
 /* Makes the own rows *G_p of the approximate inverse of T, a distributed lower
  * triangle, in columns that are numbered as its near rows *w. */

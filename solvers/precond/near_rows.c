@@ -29,7 +29,7 @@ int64_t spsi_near_number(const sps_halo *h, int64_t row)
     return g < h->low ? g : g + h->n;
 }
 
-/* ----------------------------------------------------------------- near rows */
+/* ---------------------------------------------------------------- near rows */
 
 static int ascending(const void *a, const void *b)
 {
@@ -160,7 +160,7 @@ void spsi_near_clear(sps_context *ctx, struct near_rows *w)
     sps_csr_destroy(ctx, &w->A);
 }
 
-/* ------------------------------------------------------- distributed matrices */
+/* ----------------------------------------------------- distributed matrices */
 
 sps_status spsi_near_spread(const sps_halo *h, const sps_csr *G,
                             const double *val, sps_csr **own_p)
@@ -169,7 +169,8 @@ sps_status spsi_near_spread(const sps_halo *h, const sps_csr *G,
     sps_status st;
 
     SPS_TRY(SPS_NEW(h->ctx, G->nnz + 1, &global));
-    for (int64_t p = 0; p < G->nnz; p++) global[p] = spsi_near_global(h, G->col[p]);
+    for (int64_t p = 0; p < G->nnz; p++)
+        global[p] = spsi_near_global(h, G->col[p]);
     SPS_TRY(sps_csr_wrap_rows(h->ctx, h->first, G->nrow, h->whole, G->nnz,
                               G->rowptr, global, (void *)(uintptr_t)val,
                               SPS_F64, SPS_COPY, own_p));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* mpi_pairs.c - one system by each pair of a method and a preconditioner, as one
- * of the processes of an mpirun; check_processes.sh compares what it prints.
+/* mpi_pairs.c - one system by each pair of a method and a preconditioner, as
+ * one of the processes of an mpirun; check_processes.sh compares the output.
  *   usage: mpirun -n P mpi_pairs A.mtx [across]
  * Process 0 prints for each pair METHOD PRECOND VERDICT ITERATIONS; the verdict
  * of a pair that is refused is the name of the status. */

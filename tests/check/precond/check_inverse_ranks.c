@@ -16,7 +16,7 @@ typedef struct work {
     const sps_csr *A;
     const char *precond, *precision;
     int power;
-    bool anew;                /* built for 3 A, and then given the values of A */
+    bool anew;                /* built for 3 A, then given the values of A */
     int allowed;              /* allocations of a member with an allocator that
                                  succeed, once the blocks are made */
     double z[2 * N * K];      /* M R, all rows */
