@@ -296,8 +296,8 @@ fail:
 /* --- Gram matrices */
 
 /* A wide X is also divided into panels of columns, which provides parallel work
- * if there are few chunks; in single precision, as many as the buffer of a strip
- * can hold. */
+ * if there are few chunks; in single precision, as many columns as the buffer
+ * of a strip can hold. */
 #define PANEL 64
 
 static int panel_width(const sps_block *X)

@@ -26,6 +26,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,13 @@ typedef struct catalogue {
     const char *version;         /* sps_version() when it was built */
     const char *contents;        /* name, or architectures */
 } catalogue;
+
+#define BEGINS(type, text)                                                     \
+    _Static_assert(offsetof(type, version) == offsetof(catalogue, version) &&  \
+                   offsetof(type, text) == offsetof(catalogue, contents), "")
+BEGINS(sps_module, architectures);
+BEGINS(sps_factor_library, name);
+BEGINS(sps_engine, name);
 
 /* A module, and what the search for it found. */
 typedef struct finder {

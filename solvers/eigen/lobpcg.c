@@ -31,10 +31,10 @@
  * Where more eigenvalues than the block has columns lie close together, it has
  * to resolve their eigenvectors by iterations.  If that is slow, S is extended
  * (lobpcg_extend.c) and keeps all directions: P = S V2 times an orthonormal
- * matrix, so that S Q with Householder reflectors Q is the new [X P].  When S is full, it becomes
- * X, the next Ritz vectors and P as above (the restart GD+k of Stathopoulos,
- * SIAM J. Sci. Comput. 29(2), 2007).  With q columns in S an iteration passes
- * over some 10 q / m blocks instead of 40. */
+ * matrix, so that S Q with Householder reflectors Q is the new [X P].  When S
+ * is full, it becomes X, the next Ritz vectors and P as above (the restart GD+k
+ * of Stathopoulos, SIAM J. Sci. Comput. 29(2), 2007).  With q columns in S an
+ * iteration passes over some 10 q / m blocks instead of 40. */
 #include "lobpcg.h"
 
 #include <math.h>
