@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* spmv_slices.c - y = alpha A x + beta y on the CPU for one right-hand side and
- * rows in slices of eight (kernels/formats/slices.h); suits any pattern.
+/* spmv_slices.c - Y = alpha A X + beta Y on the CPU for one or four right-hand
+ * sides and rows in slices of eight (kernels/formats/slices.h); suits any
+ * pattern.
  *
  * Eight rows are summed side by side, so that short rows need no reduction, and
  * the branch at the end of a row is taken once for 8 rows and mostly predicted.
  * With AVX-512 an entry of each row is loaded by one gather; elsewhere x is
  * loaded element by element, which on AVX2 is not slower than its gathers.  A
- * sum adds the entries of its row in order.
+ * sum adds the entries of its row in order, at every width.
  *
  * Bytes: 10 or 12 for each entry (6 or 8 in single precision), x again whenever
  * the caches have evicted it, y once, not in order but within windows of 4096
@@ -32,12 +33,17 @@ typedef struct task {
     int64_t first, last;   /* range of slices */
 } task;
 
+/* Returns the column of entry q, or its distance from base if `near`. */
+INLINE int64_t column(const sps_slices *f, const bool near, int64_t q)
+{
+    return near ? (int64_t)f->near[q] : (int64_t)f->col[q];
+}
+
 /* Returns entry q in double precision, times its element of x. */
 INLINE double term(const sps_slices *f, const bool f32, const bool near,
                    const double *x, int64_t ldx, int64_t q)
 {
-    return load(f->val, f32, q) * x[(near ? (int64_t)f->near[q]
-                                          : (int64_t)f->col[q]) * ldx];
+    return load(f->val, f32, q) * x[column(f, near, q) * ldx];
 }
 
 /* Sets sum[r] to the sum over the leading entries of row r of slice s, as many
@@ -110,6 +116,77 @@ INLINE void further_entries(const task *t, const bool f32, const bool near,
     }
 }
 
+/* Stores row i of Y from column j on, a vector V, from the sum of A X. */
+#define STORE_ROW(V, t, i, j, part)                                            \
+    do {                                                                       \
+        enum { W_ = sizeof(V) / sizeof(double) };                              \
+        double made_[W_];                                                      \
+                                                                               \
+        if (is_plain(t))                                                       \
+            *(V *)((double *)(t)->y + (i) * (t)->ldy + (j)) =                  \
+                (t)->alpha * (part);                                           \
+        else {                                                                 \
+            *(V *)made_ = (part);                                              \
+            spsi_cpu_product_rows(t, i, 1, j, W_, made_);                      \
+        }                                                                      \
+    } while (0)
+
+/* Computes slice s for W columns from column j on: a vector V in each row. */
+#define COLUMNS(name, V, W)                                                    \
+    INLINE void name##_common(const task *t, const bool f32, const bool near,  \
+                              const double *x, int64_t s, double *sum)         \
+    {                                                                          \
+        const sps_slices *f = t->f;                                            \
+        const int64_t end = f->start[s] + SPS_SLICE * (int64_t)f->full[s];     \
+        V part[SPS_SLICE] = { 0 };                                             \
+                                                                               \
+        for (int64_t q = f->start[s]; q < end; q += SPS_SLICE)                 \
+            UNROLL for (int r = 0; r < SPS_SLICE; r++)                         \
+                part[r] += load(f->val, f32, q + r) *                          \
+                    *(const V *)(x + column(f, near, q + r) * t->p.ldx);       \
+        UNROLL for (int r = 0; r < SPS_SLICE; r++)                             \
+            *(V *)(sum + r * W) = part[r];                                     \
+    }                                                                          \
+    INLINE void name(const task *t, const bool f32, const bool near,           \
+                     int64_t s, int rows, int j)                               \
+    {                                                                          \
+        const sps_slices *f = t->f;                                            \
+        const double *x = (const double *)t->p.x + j +                         \
+                          (near ? f->base[s] * t->p.ldx : 0);                  \
+        int64_t q = f->start[s] + SPS_SLICE * (int64_t)f->full[s];             \
+        double sum[SPS_SLICE * W];                                             \
+                                                                               \
+        name##_common(t, f32, near, x, s, sum);                                \
+        for (int r = 0; r < rows; r++) {                                       \
+            const int64_t i = f->row[s * SPS_SLICE + r];                       \
+            const int64_t end = q + t->rowptr[i + 1] - t->rowptr[i] -          \
+                                f->full[s];                                    \
+            V part = *(V *)(sum + r * W);                                      \
+                                                                               \
+            for (; q < end; q++)                                               \
+                part += load(f->val, f32, q) *                                 \
+                        *(const V *)(x + column(f, near, q) * t->p.ldx);       \
+            STORE_ROW(V, &t->p, i, j, part);                                   \
+        }                                                                      \
+    }
+
+COLUMNS(columns4, v4, 4)
+COLUMNS(columns2, v2, 2)
+COLUMNS(columns1, v1, 1)
+
+/* Computes slice s for several columns, in vectors as wide as registers. */
+INLINE void several(const sps_isa isa, const task *t, const bool f32,
+                    const bool near, int64_t s, int rows)
+{
+    const int k = t->p.k;
+    int j = 0;
+
+    if (isa != SPS_ISA_PLAIN)
+        for (; j + 4 <= k; j += 4) columns4(t, f32, near, s, rows, j);
+    for (; j + 2 <= k; j += 2) columns2(t, f32, near, s, rows, j);
+    if (j < k) columns1(t, f32, near, s, rows, j);
+}
+
 INLINE void slices(const sps_isa isa, const task *t, const bool f32,
                    const bool near)
 {
@@ -123,6 +200,10 @@ INLINE void slices(const sps_isa isa, const task *t, const bool f32,
         const int32_t *row = f->row + s * SPS_SLICE;
         double sum[SPS_SLICE];
 
+        if (t->p.k > 1) {
+            several(isa, t, f32, near, s, rows);
+            continue;
+        }
         if (isa == SPS_ISA_AVX512 && t->p.ldx == 1)
             gathered(f, f32, near, x, s, sum);
         else
@@ -167,12 +248,12 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 static bool fits(const sps_problem *p, const char **why_not)
 {
-    *why_not = "supports only one column, and fewer than 2^31 rows";
-    return p->k == 1 && p->A->nrow < INT32_MAX;
+    *why_not = "supports only 1 and 4 columns, and fewer than 2^31 rows";
+    return (p->k == 1 || p->k == 4) && p->A->nrow < INT32_MAX;
 }
 
 /* The predicted bytes are 1.2 times the minimal bytes, plus 5 a row for the
- * order of rows, plus 8 for each element of x that is read from memory
+ * order of rows, plus 8 for each number of X that is read from memory
  * again. */
 static double cost(const sps_problem *p)
 {
