@@ -40,7 +40,7 @@ enum {
     /* In a graph with a mean of at least DENSE_GRAPH strong neighbours, phase 2
      * of aggregation requires MANY of them in an aggregate, else FEW. */
     SPS_COARSE_DENSE_GRAPH = 5, SPS_COARSE_MANY = 4, SPS_COARSE_FEW = 2,
-    SPS_COARSE_STEPS = 6,     /* steps of Lanczos */
+    SPS_COARSE_STEPS = 8,     /* steps of Lanczos */
     /* Sums of CHUNK terms are formed from LANES partial sums: term t is added
      * to partial sum t % LANES in ascending order; then the upper half of the
      * partial sums is added to the lower half until one is left.  The sums of
