@@ -221,6 +221,18 @@ grep -q "normal .*worst .* of ||A|| ||r||" "$tmp/out" ||
     fail "the residual of the normal equations is not told"
 sed -n 2p "$tmp/x.mtx" | grep -qx '3 3' || fail "X does not have 3 rows"
 expect 0 "" -A "$tmp/wide.mtx" -solver lsqr -damp 1 -precond jacobi -quiet
+printf '%%%%MatrixMarket matrix coordinate real general
+3 2 4\n1 1 1\n2 1 2\n2 2 1\n3 2 3\n' >"$tmp/tall.mtx"
+expect 0 "" -A "$tmp/tall.mtx" -nrhs 3 -damp 0.5 -json "$tmp/damp.json"
+grep -q "normal .*||A'r - d^2 x|| of |A| |r|" "$tmp/out" ||
+    fail "damped normal equations are not told"
+grep -q 'damped least squares; 3 of 3' "$tmp/out" || fail "damp is not told"
+grep -q '"message": "converged in the sense of damped' "$tmp/damp.json" ||
+    fail "the JSON report does not tell of damp"
+grep -q "outside the range" "$tmp/out" "$tmp/damp.json" &&
+    fail "with -damp, the report speaks of the range of A"
+expect 0 "" -A "$tmp/tall.mtx" -nrhs 3
+grep -q 'a part outside the range' "$tmp/out" || fail "the range is not told"
 expect 3 "-eigs needs a square one" -A "$tmp/wide.mtx" -eigs 1
 expect 3 "2 rows, but the matrix has 3 columns" -A "$tmp/wide.mtx" \
     -x0 "$tmp/b2.mtx"

@@ -240,6 +240,15 @@ void job_warm_up(job *j)
         (void)sps_solver_linear(j->solver, j->B, j->X, NULL);
 }
 
+const char *job_stop_string(const job *j)
+{
+    const sps_stop stop = j->result.stop;
+
+    if (stop == SPS_STOP_CONVERGED_LEAST_SQUARES && j->opt.settings.damp > 0)
+        return "converged in the sense of damped least squares";
+    return sps_stop_string(stop);
+}
+
 int job_solve(job *j)
 {
     const sps_options *o = &j->opt.settings;
@@ -257,7 +266,7 @@ int job_solve(job *j)
     j->end.exit_code = exit_of_stop(j->result.stop);
     j->end.status = sps_stop_name(j->result.stop);
     snprintf(j->end.message, sizeof j->end.message, "%s",
-             sps_stop_string(j->result.stop));
+             job_stop_string(j));
     return 0;
 }
 

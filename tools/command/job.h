@@ -89,6 +89,9 @@ int job_set_up(job *j);
  * counted otherwise. */
 void job_warm_up(job *j);
 int job_solve(job *j);
+/* Returns the text of the stop reason.  With -damp a residual remains of any
+ * right-hand side, so that it says nothing of the range of A. */
+const char *job_stop_string(const job *j);
 int job_fail(job *j, int code, const char *status, const char *format, ...)
     CLI_PRINTF(4, 5);
 /* Records a failure of the library with its text, and returns our exit code;

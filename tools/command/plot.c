@@ -230,7 +230,7 @@ static void drawing(const job *j, frame *p)
     if (j->done.solved)
         fprintf(p->f, "%s, preconditioner %s: %s after %d iterations",
                 j->result.solver, j->result.precond,
-                sps_stop_string(j->result.stop), j->result.iterations);
+                job_stop_string(j), j->result.iterations);
     fprintf(p->f, "</text>\n");
     axes(p);
     tolerance(p, j->progress.target);

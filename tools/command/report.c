@@ -166,10 +166,21 @@ static void method(const job *j, FILE *f)
     notes(j, f);
 }
 
-static void normal_equations(const sps_result *r, FILE *f)
+/* Prints how well X meets the normal equations, and of what that is a part: see
+ * sps_result.normal. */
+static void normal_equations(const job *j, FILE *f)
 {
-    say(f, "normal", "worst %.2e, median %.2e: ||A'r|| of ||A|| ||r||, which\n",
-        r->worst_normal, report_median(r->normal, r->k));
+    const sps_result *r = &j->result;
+    const double median = report_median(r->normal, r->k);
+
+    say(f, "normal", "worst %.2e, median %.2e: ", r->worst_normal, median);
+    if (j->opt.settings.damp > 0) {
+        fprintf(f, "||A'r - d^2 x|| of |A| |r|,\n");
+        say(f, "", "where d is damp, |A|^2 = ||A||^2 + d^2 and\n");
+        say(f, "", "|r|^2 = ||r||^2 + d^2 ||x||^2; it is 0 of a solution\n");
+        return;
+    }
+    fprintf(f, "||A'r|| of ||A|| ||r||, which\n");
     say(f, "", "is 0 of a solution in the sense of least squares\n");
 }
 
@@ -184,7 +195,7 @@ static void outcome(const job *j, FILE *f)
     }
     snprintf(text, sizeof text,
              "%s; %d of %d %s converged in %d iteration%s",
-             sps_stop_string(r->stop), r->columns_converged, r->k,
+             job_stop_string(j), r->columns_converged, r->k,
              j->opt.eigs ? "pairs" : "columns", r->iterations,
              r->iterations == 1 ? "" : "s");
     wrapped(f, "status", text);
@@ -196,7 +207,7 @@ static void outcome(const job *j, FILE *f)
         r->worst_residual, report_median(r->residual, r->k));
     say(f, "", "in %s\n", r->in_doubles ? "doubles, by the caller's function"
                                         : "twice the working precision");
-    if (r->normal) normal_equations(r, f);
+    if (r->normal) normal_equations(j, f);
     say(f, "backward", "worst %.2e, median %.2e of ||A|| ||x|| + ||b||,\n",
         r->worst_backward, report_median(r->backward, r->k));
     say(f, "", "with ||A|| at least %.4g (estimate of the 2-norm)\n",
