@@ -233,6 +233,11 @@ grep -q "outside the range" "$tmp/out" "$tmp/damp.json" &&
     fail "with -damp, the report speaks of the range of A"
 expect 0 "" -A "$tmp/tall.mtx" -nrhs 3
 grep -q 'a part outside the range' "$tmp/out" || fail "the range is not told"
+expect 1 "" -A "$tmp/tall.mtx" -maxit 1
+grep -q 'try next .*-precond jacobi' "$tmp/out" || fail "no word of jacobi"
+expect 1 "" -A "$tmp/tall.mtx" -maxit 1 -precond jacobi
+grep -q 'try next  *a larger limit' "$tmp/out" || fail "no word of a limit"
+grep -q 'try next .*-precond' "$tmp/out" && fail "jacobi is advised twice"
 expect 3 "-eigs needs a square one" -A "$tmp/wide.mtx" -eigs 1
 expect 3 "2 rows, but the matrix has 3 columns" -A "$tmp/wide.mtx" \
     -x0 "$tmp/b2.mtx"

@@ -279,6 +279,21 @@ static bool has_cycles(const job *j)
            j->result.iterations > j->opt.settings.restart;
 }
 
+/* Returns what to try if a method of least squares stagnated or reached a
+ * limit; -precond jacobi only if it was not used. */
+static const char *least_advice(const sps_result *r)
+{
+    const bool scaled = strcmp(r->precond, "none") != 0;
+
+    if (r->stop == SPS_STOP_STAGNATED)
+        return scaled ? "a larger -rtol, or a larger -damp"
+                      : "a larger -rtol, -precond jacobi, or a larger -damp";
+    return scaled
+        ? "a larger limit (-max-iterations, -max-seconds), or a larger -damp"
+        : "-precond jacobi, which scales the columns of A, a larger limit "
+          "(-max-iterations, -max-seconds), or a larger -damp";
+}
+
 /* Returns what to try if the solve did not converge. */
 const char *job_advice(const job *j)
 {
@@ -288,9 +303,7 @@ const char *job_advice(const job *j)
     switch (r->stop) {
     case SPS_STOP_MAX_ITERATIONS:
     case SPS_STOP_MAX_TIME:
-        if (r->normal)
-            return "-precond jacobi, which scales the columns of A, a larger "
-                   "limit (-max-iterations, -max-seconds), or -damp";
+        if (r->normal) return least_advice(r);
         if (strcmp(r->precond, "none") == 0)
             return "-precond jacobi or ilu0, or a larger limit "
                    "(-max-iterations, -max-seconds)";
@@ -306,7 +319,7 @@ const char *job_advice(const job *j)
         return "a positive definite M: eliminate massless unknowns";
     case SPS_STOP_STAGNATED:
         if (j->opt.eigs) return eigen_suggestion(j);
-        if (r->normal) return "a larger -rtol, -precond jacobi, or -damp";
+        if (r->normal) return least_advice(r);
         if (r->worst_backward < 1e-12 &&
             j->opt.settings.norm == SPS_NORM_BACKWARD)
             return "a larger -rtol: the backward error is at rounding level, "
