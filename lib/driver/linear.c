@@ -57,6 +57,7 @@ fail:
 
 static sps_status check_needs(sps_linear *s)
 {
+    const int64_t scale = s->A->props & SPS_INTERLEAVED ? 2 : 1;
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(s->ctx, !s->A->ranks ||
@@ -68,7 +69,7 @@ static sps_status check_needs(sps_linear *s)
                 "the matrix is %lld x %lld; %s needs a square one: use a "
                 "method of least squares, or the default solver, which "
                 "chooses one",
-                (long long)s->A->n, (long long)s->A->ncol,
+                (long long)(s->A->n / scale), (long long)(s->A->ncol / scale),
                 s->method.type->name);
     SPS_REQUIRE(s->ctx, s->opt.damp == 0, SPS_EUNFIT, "damp = %g is for "
                 "methods of least squares, and %s is not one: use "

@@ -70,6 +70,8 @@ fail:
 static sps_status create_least_squares(const sps_linear_args *a,
                                        const sps_solver_ops **ops, void **of)
 {
+    /* Sizes are told as those of the file. */
+    const int64_t scale = a->A->props & SPS_INTERLEAVED ? 2 : 1;
     sps_linear *s = NULL;
     const sps_status st = spsi_linear_named(a, "lsmr", &s);
 
@@ -79,7 +81,8 @@ static sps_status create_least_squares(const sps_linear_args *a,
                     "%lld x %lld"
                   : "solver auto: lsmr, least squares of the %lld x %lld "
                     "matrix, since damp is set",
-                  (long long)a->A->n, (long long)a->A->ncol);
+                  (long long)(a->A->n / scale),
+                  (long long)(a->A->ncol / scale));
     *ops = &spsi_linear_ops;
     *of = s;
     return st;

@@ -247,6 +247,9 @@ printf '%%%%MatrixMarket matrix array complex general\n2 1\n1 0\n1 0\n' \
     >"$tmp/c21.mtx"
 expect 0 "" -A "$tmp/c21.mtx"
 grep -q '2 rows, 1 columns' "$tmp/out" || fail "complex sizes are not told"
+grep -q 'since the matrix is 2 x 1' "$tmp/out" ||
+    fail "the note of complex least squares has other sizes than the file"
+expect 2 "the matrix is 2 x 1; gmres" -A "$tmp/c21.mtx" -solver gmres
 printf '%%%%MatrixMarket matrix array complex symmetric\n1 1\n1 1\n' \
     >"$tmp/c1.mtx"
 expect 2 "not Hermitian" -A "$tmp/c1.mtx" -solver cg
