@@ -3,8 +3,13 @@
  * of Y, and dividing rows among threads. */
 #include "cpu/host_product.h"
 
-enum { PIECES = 16 };      /* pieces of rows per thread: enough to balance costs
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PIECES = 16,        /* pieces of rows per thread: enough to balance costs
                               that the numbers of entries do not predict */
+       LEAST = 128 };      /* rows of a part of a plane: its neighbours in other
+                              parts are read twice */
 
 static void scale_rows(void *data, int64_t first, int64_t last)
 {
@@ -79,15 +84,108 @@ sps_status spsi_cpu_pieces_open(sps_plan *plan, const int64_t *start,
 
     p->count = (int64_t)PIECES * plan->ctx->threads;
     if (p->count > most) p->count = most;
-    SPS_TRY(spsi_plan_take(plan, (size_t)(p->count + 1) * sizeof *p->row,
-                           (void **)&p->row));
-    p->row[0] = 0;
+    SPS_TRY(spsi_plan_take(plan, (size_t)p->count * sizeof *p->at,
+                           (void **)&p->at));
+    p->at[0].first = 0;
     for (int64_t i = 1; i < p->count; i++)
-        p->row[i] = find_row(start, rows, each,
-                             (double)i / (double)p->count);
-    p->row[p->count] = rows;
+        p->at[i].first = p->at[i - 1].last =
+            find_row(start, rows, each, (double)i / (double)p->count);
+    p->at[p->count - 1].last = rows;
 fail:
     return st;
+}
+
+/* Returns the mean distance from the diagonal of the farther entries of row
+ * i: in a stencil, the distance of two planes. */
+static int64_t distance(const sps_csr_local *A, int64_t i)
+{
+    int64_t far = 0, sum = 0, count = 0;
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+        if (llabs(A->col[p] - i) > far) far = llabs(A->col[p] - i);
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+        if (llabs(A->col[p] - i) > far / 2) {
+            sum += llabs(A->col[p] - i);
+            count++;
+        }
+    return count ? (sum + count / 2) / count : 0;
+}
+
+/* Returns the distance of two planes of a grid if A is a stencil that couples
+ * neighbouring planes: in some of its rows, more than 7 of 8 entries are within
+ * a quarter of that distance from the diagonal or from the same place in a
+ * neighbouring plane.  Otherwise returns 0. */
+static int64_t plane_of(const sps_csr_local *A)
+{
+    enum { SOME = 63 };
+    int64_t plane, entries = 0, astray = 0;
+
+    if (A->nrow < SOME) return 0;
+    plane = distance(A, A->nrow / 2);
+    for (int s = 0; s < SOME; s++) {
+        const int64_t i = (2 * s + 1) * A->nrow / (2 * SOME);
+
+        entries += A->rowptr[i + 1] - A->rowptr[i];
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            const int64_t d = llabs(A->col[p] - i);
+
+            astray += d > plane / 4 && llabs(d - plane) > plane / 4;
+        }
+    }
+    return 8 * astray < entries ? plane : 0;
+}
+
+/* Divides `rows` groups into parts of planes of `plane` groups, each of `part`
+ * groups. */
+static sps_status parts_of_planes(sps_plan *plan, int64_t rows, int64_t plane,
+                                  int64_t part, pieces *p)
+{
+    const int64_t planes = (rows + plane - 1) / plane;
+    const int64_t most = planes * ((plane + part - 1) / part);
+    sps_status st;
+
+    p->count = 0;
+    SPS_TRY(spsi_plan_take(plan, (size_t)most * sizeof *p->at,
+                           (void **)&p->at));
+    for (int64_t from = 0; from < plane; from += part) {
+        const int64_t to = from + part < plane ? from + part : plane;
+
+        for (int64_t i = 0; i + from < rows; i += plane)
+            p->at[p->count++] = (struct range){
+                i + from, i + to < rows ? i + to : rows
+            };
+    }
+fail:
+    return st;
+}
+
+/* Returns the bytes of X that stay in the second-level cache with Y and A;
+ * INT64_MAX if it is smaller than 2 MB, where parts of planes were slower. */
+static int64_t near_bytes(void)
+{
+    int64_t cache = 0;
+
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return cache >= 2 << 20 ? 3 * cache / 8 : INT64_MAX;
+}
+
+sps_status spsi_cpu_pieces_of_grid(sps_plan *plan, const sps_problem *problem,
+                                   const int64_t *start, int group,
+                                   int64_t each, pieces *p)
+{
+    const int64_t rows = (problem->local->nrow + group - 1) / group;
+    const int64_t row = (int64_t)spsi_dtype_size(problem->block) *
+                        (1 + (int64_t)problem->k);
+    const int64_t plane = plane_of(problem->local) / group;
+    int64_t part = near_bytes() / 3 / (row * group);
+
+    if (part * group < LEAST) part = (LEAST + group - 1) / group;
+    if (plane <= part || rows < 4 * plane)
+        return spsi_cpu_pieces_open(plan, start, rows, each, p);
+    part = plane / ((plane + part - 1) / part) + 1;
+    return parts_of_planes(plan, rows, plane, part, p);
 }
 
 typedef struct run_job {
@@ -101,7 +199,8 @@ static void run_pieces(void *data, int64_t first, int64_t last)
 {
     const run_job *j = data;
 
-    j->fn(j->format, j->t, j->p->row[first], j->p->row[last]);
+    for (int64_t i = first; i < last; i++)
+        j->fn(j->format, j->t, j->p->at[i].first, j->p->at[i].last);
 }
 
 sps_status spsi_cpu_product_run(const sps_plan *plan,

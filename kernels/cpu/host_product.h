@@ -79,12 +79,20 @@ INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
  * i. */
 typedef struct pieces {
     int64_t count;
-    int64_t *row;          /* count + 1 elements: first row of each piece */
+    struct range { int64_t first, last; } *at;
 } pieces;
 
 /* The pieces are memory of the plan (spsi_plan_take). */
 sps_status spsi_cpu_pieces_open(sps_plan *plan, const int64_t *start,
                                 int64_t rows, int64_t each, pieces *p);
+
+/* The same for groups of `group` rows of A.  If A is the stencil of a grid and
+ * three planes of X exceed most of a second-level cache of at least 2 MB,
+ * pieces are parts of planes, the same part of all planes one after the other,
+ * so that a row of X stays in that cache until the last plane that needs it. */
+sps_status spsi_cpu_pieces_of_grid(sps_plan *plan, const sps_problem *problem,
+                                   const int64_t *start, int group,
+                                   int64_t each, pieces *p);
 
 /* Calls fn for the rows (or groups) of each piece, in parallel; for alpha = 0
  * scales Y instead, and neither A nor X is read. */

@@ -231,7 +231,8 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
 
     SPS_TRY(spsi_node_from_csr(super->ctx, p->local,
                                spsi_node_choose(p->f, value), n));
-    SPS_TRY(spsi_cpu_pieces_open(super, n->start, n->mb, 1, &self->pieces));
+    SPS_TRY(spsi_cpu_pieces_of_grid(super, p, n->start, n->b, 1,
+                                    &self->pieces));
     self->base.super.bytes = spsi_node_size(n);
     snprintf(self->base.super.detail, sizeof self->base.super.detail,
              "%d x %d blocks, %.3g %% full", n->b, n->b,

@@ -222,8 +222,8 @@ static sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 
 static sps_status plan(sps_plan *super, const sps_problem *p)
 {
-    return spsi_cpu_pieces_open(super, p->local->rowptr, p->local->nrow, 2,
-                                &((omp_plan *)super)->pieces);
+    return spsi_cpu_pieces_of_grid(super, p, p->local->rowptr, 1, 2,
+                                   &((omp_plan *)super)->pieces);
 }
 
 SPS_DEFINE(sps_kernel, spsi_kernel_spmm_omp) = {

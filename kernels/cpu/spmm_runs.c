@@ -265,7 +265,8 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
     sps_status st;
 
     SPS_TRY(spsi_runs_from_csr(super->ctx, p->local, f));
-    SPS_TRY(spsi_cpu_pieces_open(super, f->run, f->slices, 2, &self->pieces));
+    SPS_TRY(spsi_cpu_pieces_of_grid(super, p, f->run, SPS_RUN, 2,
+                                    &self->pieces));
     super->bytes = spsi_runs_size(f);
     snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry%s",
              (double)super->bytes / (double)(p->A->nnz > 0 ? p->A->nnz : 1),

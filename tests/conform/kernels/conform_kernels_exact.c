@@ -178,6 +178,27 @@ START_TEST(long_rows_and_many_rows_are_exact_too)
 }
 END_TEST
 
+/* Grids of which three planes of X fill much of a second-level cache of 2 MB:
+ * hosts with such a cache compute rows in parts of planes. */
+START_TEST(grids_of_large_planes_are_exact)
+{
+    static const char *const grids[] = { "grid7", "grid27", "grid27_dof3" };
+    static const int64_t rows[] = { 9261 + 5, 9261, 5184 };
+
+    for (int d = 0; d < TYPES; d++)
+        for (int g = quick() ? d % 3 : 0; g < 3; g += quick() ? 3 : 1) {
+            exam e;
+
+            if (!wanted(&TYPE[d])) continue;
+            exam_open(&e, zoo_find(grids[g]), rows[g], TYPE[d].exact, &TYPE[d],
+                      96);
+            e.lean = true;
+            try_kernels(&e, 96, 1);
+            exam_close(&e);
+        }
+}
+END_TEST
+
 /* Every shape, tall, wide and empty; patterns and widths alternate. */
 START_TEST(every_shape_is_exact)
 {
@@ -377,6 +398,7 @@ void add_exact(TCase *t)
     tcase_add_test(t, every_layout_keeps_its_padding);
     tcase_add_test(t, a_narrowed_block_keeps_all_its_columns);
     tcase_add_test(t, long_rows_and_many_rows_are_exact_too);
+    tcase_add_test(t, grids_of_large_planes_are_exact);
     tcase_add_test(t, every_shape_is_exact);
     tcase_add_test(t, row_lengths_at_the_edges_of_tiles_are_exact);
     tcase_add_test(t, row_lengths_at_the_edges_of_row_blocks_are_exact);
