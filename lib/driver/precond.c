@@ -8,6 +8,7 @@
 #include "core/comm.h"
 #include "core/options.h"
 #include "operator/operator_ranks.h"
+#include "operator/reorder.h"
 
 const sps_precond_type *spsi_precond_type(const char *name)
 {
@@ -196,6 +197,7 @@ sps_status spsi_precond_create(const sps_operator *A, int width,
     if (!A || !M_p)
         return spsi_fail(A ? A->ctx : NULL, SPS_EINVAL, "A or M_p is NULL");
     SPS_TRY(spsi_options_take(A->ctx, opt, &o));
+    SPS_TRY(spsi_coords_check(A, &o));
     SPS_TRY(spsi_comm_first(A->ctx, &o.max_seconds));
     type = spsi_precond_type(o.precond);
     st = type && type->choose

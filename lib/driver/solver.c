@@ -144,6 +144,7 @@ static sps_status create(sps_linear_args a, sps_solver **s_p)
     SPS_TRY(spsi_solver_new(ctx, a.A, a.k, &s));
     SPS_TRY(spsi_options_take(ctx, a.opt, &opt));
     SPS_TRY(check_options(ctx, &opt));
+    SPS_TRY(spsi_coords_check(a.A, &opt));
     SPS_TRY(spsi_comm_rows(ctx, a.A->n, a.A->A != NULL, &rows));
     SPS_TRY(spsi_comm_first(ctx, &opt.max_seconds));
     (void)spsi_deadline_begin(ctx, opt.max_seconds);

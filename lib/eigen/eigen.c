@@ -8,6 +8,7 @@
 
 #include "core/options.h"
 #include "core/timer.h"
+#include "operator/reorder.h"
 
 /* The largest width of a block at which Rayleigh-Ritz with three blocks is
  * cheap; more pairs than that are computed one block after another. */
@@ -221,6 +222,7 @@ static sps_status create(const sps_operator *A, const sps_operator *M,
     connect(e);
     SPS_TRY(spsi_comm_rows(ctx, A->n, A->A || (M && M->A), &e->pencil.rows));
     SPS_TRY(spsi_options_take(ctx, opt, &e->opt));
+    SPS_TRY(spsi_coords_check(A, &e->opt));
     SPS_TRY(spsi_comm_first(ctx, &e->opt.max_seconds));
     e->deflation.constraints = e->opt.constraints;
     e->transform.max_seconds = e->opt.max_seconds;

@@ -11,6 +11,7 @@
  * is above a quarter of n and no row is much longer than the others, and is
  * used if a gain of 15 % is predicted by the model bytes of a nonzero = 12 + 8
  * min(k, 64) (distinct columns / entries, both in 64 consecutive rows). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,11 +166,46 @@ fail:
     return st;
 }
 
+static sps_status check_finite(const sps_block *coords)
+{
+    sps_context *ctx = coords->ctx;
+    const int64_t m = coords->n, d = coords->k;
+    double *x = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, m * d, &x));
+    SPS_TRY(sps_block_get(coords, 0, (int)d, x, d, SPS_ROW_MAJOR, SPS_HOST));
+    for (int64_t e = 0; e < m * d; e++)
+        SPS_REQUIRE(ctx, isfinite(x[e]), SPS_EINVAL, "coords: coordinate %lld "
+                    "of node %lld is not finite", (long long)(e % d + 1),
+                    (long long)(e / d + 1));
+fail:
+    spsi_free(ctx, x);
+    return st;
+}
+
+sps_status spsi_coords_check(const sps_operator *op, const sps_options *o)
+{
+    const sps_block *c = o->coords;
+    sps_status st = SPS_OK;
+
+    if (!c) return st;
+    SPS_REQUIRE(op->ctx, c->k <= 3 && (op->n == c->n ||
+                (c->n > 0 && op->n > 0 && op->n % c->n == 0)), SPS_ESHAPE,
+                "coords has %lld nodes with %d coordinates; at most 3 are "
+                "possible, and the %lld unknowns must be a multiple of the "
+                "nodes", (long long)c->n, c->k, (long long)op->n);
+    SPS_TRY(check_finite(c));
+fail:
+    return st;
+}
+
 /* Computes Morton's order of the nodes from the caller's coordinates; a node
  * has op->n / m unknowns. */
-static sps_status order_morton(const sps_operator *op, const sps_block *coords,
+static sps_status order_morton(const sps_operator *op, const sps_options *o,
                                int32_t *order)
 {
+    const sps_block *coords = o->coords;
     sps_context *ctx = op->ctx;
     double *x = NULL;
     sps_status st = SPS_OK;
@@ -179,13 +215,9 @@ static sps_status order_morton(const sps_operator *op, const sps_block *coords,
     SPS_REQUIRE(ctx, coords && coords->ctx == ctx, SPS_EINVAL,
                 "reorder morton needs the coordinates of the nodes: set "
                 "coords, a block of the same context");
+    SPS_TRY(spsi_coords_check(op, o));
     m = coords->n;
     d = coords->k;
-    SPS_REQUIRE(ctx, d <= 3 && m > 0 && op->n % m == 0, SPS_ESHAPE,
-                "coords has %lld nodes with %d coordinates; at most 3 are "
-                "possible, and the %lld unknowns must be a multiple of the "
-                "nodes",
-                (long long)m, d, (long long)op->n);
     SPS_TRY(SPS_NEW(ctx, m * d, &x));
     SPS_TRY(sps_block_get(coords, 0, d, x, d, SPS_ROW_MAJOR, SPS_HOST));
     SPS_TRY(spsi_order_morton(ctx, x, m, d, (int)(op->n / m), order));
@@ -212,7 +244,7 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
     SPS_TRY(spsi_operator_fetch(op));
     SPS_TRY(SPS_NEW(ctx, 1, &op->reordered));
     SPS_TRY(SPS_NEW(ctx, op->n, &order));
-    SPS_TRY(morton ? order_morton(op, o->coords, order)
+    SPS_TRY(morton ? order_morton(op, o, order)
                    : order_rcm(op, order));
     SPS_TRY(permute(ctx, op->A, &op->f, order, op->reordered));
     SPS_TRY(spsi_features_measure(ctx, op->reordered->A, &after));

@@ -30,6 +30,10 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o);
 sps_status spsi_operator_reorder_values(sps_operator *op);
 void spsi_operator_reorder_drop(sps_operator *op);
 
+/* Checks the option coords: 1 to 3 finite coordinates for each node, and rows
+ * of op that are a multiple of the nodes. */
+sps_status spsi_coords_check(const sps_operator *op, const sps_options *o);
+
 /* reorder_ranks.c: the same for the operator of a distributed matrix, whose
  * rows move between processes (partition.h); `how` is "morton" or "metis".
  * Each process keeps its number of rows.  Collective. */

@@ -3,6 +3,7 @@
  * every invalid argument. */
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "tests/support/contract.h"
 
@@ -107,6 +108,37 @@ START_TEST(blocks_of_another_context_among_the_options)
                  sps_solver_create_eigen(op, NULL, NULL, K, &opt, &made));
         sps_options_default(&opt);
     }
+}
+END_TEST
+
+/* The last coordinate of the last node is `value`, the others are zero. */
+static void coords_refused(sps_status status, int64_t nodes, int d,
+                           double value)
+{
+    sps_block *X = NULL;
+    double *x = calloc((size_t)(nodes * d), sizeof *x);
+
+    ck_assert_int_eq(sps_block_create(ctx, nodes, d, &X), SPS_OK);
+    x[nodes * d - 1] = value;
+    ck_assert_int_eq(sps_block_set(X, 0, d, x, d, SPS_ROW_MAJOR, SPS_HOST),
+                     SPS_OK);
+    opt.coords = X;
+    NOT_MADE(sps_precond, status, sps_precond_create(op, K, &opt, &made));
+    NOT_MADE(sps_solver, status,
+             sps_solver_create(op, NULL, K, &opt, &made));
+    NOT_MADE(sps_solver, status,
+             sps_solver_create_eigen(op, NULL, NULL, K, &opt, &made));
+    sps_options_default(&opt);
+    sps_block_destroy(&X);
+    free(x);
+}
+
+START_TEST(coordinates_that_do_not_fit)
+{
+    coords_refused(SPS_ESHAPE, N, 4, 0.0);
+    coords_refused(SPS_ESHAPE, N - 1, 2, 0.0);
+    coords_refused(SPS_EINVAL, N, 2, NAN);
+    coords_refused(SPS_EINVAL, N, 1, INFINITY);
 }
 END_TEST
 
@@ -242,6 +274,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(operators),
     RUNNER_TEST(operator_apply_sample_and_values),
     RUNNER_TEST(blocks_of_another_context_among_the_options),
+    RUNNER_TEST(coordinates_that_do_not_fit),
     RUNNER_TEST(preconds),
     RUNNER_TEST(solver_create),
     RUNNER_TEST(solver_linear),

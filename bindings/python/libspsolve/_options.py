@@ -148,6 +148,8 @@ class Options:
     def set_block(self, name: str, value: Any) -> None:
         array = dense(value, name)
         if array.dtype == np.complex128:
+            if name == "coords":
+                raise TypeError("coords is complex; coordinates are real")
             array = interleave(array)
         block = Block(self.context, columns(array))
         block.put(self.context)
