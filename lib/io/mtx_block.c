@@ -143,8 +143,8 @@ static sps_status check_shape(const spsi_mtx *m, bool interleaved)
     sps_status st = SPS_OK;
 
     SPS_REQUIRE(m->ctx, interleaved || h->field != SPSI_MTX_COMPLEX,
-                SPS_EPARSE, "%s:1: the block is complex, but the matrix is "
-                "real: use a real block", m->name);
+                SPS_EPARSE, "%s:1: the block is complex; with a real "
+                "matrix, or none, it must be real", m->name);
     SPS_REQUIRE(m->ctx, !spsi_mtx_mirrors(m) || m->lower == 0 || m->upper == 0,
                 SPS_EPARSE, "%s:%lld: entries on both sides of the diagonal "
                 "of a %s block", m->name,

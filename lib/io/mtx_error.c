@@ -42,7 +42,8 @@ static const char *describe(spsi_mtx_error error)
         return "is beyond the largest double, 1.8e308 (scale the system, or "
                "allow values that are not finite)";
     case SPSI_MTX_NOT_FINITE:
-        return "is not finite (allow such values to read them)";
+        return "is not finite (option allow-nonfinite reads such "
+               "values)";
     case SPSI_MTX_EXTRA:
         return "follows a complete entry: one entry a line";
     case SPSI_MTX_EXTRA_PATTERN:

@@ -324,8 +324,8 @@ static sps_status make_block(const spsi_file *f, bool interleaved,
     if (c->A) SPS_TRY(dense(f, c));
     is_complex = strcmp(c->info.field, "complex") == 0;
     SPS_REQUIRE(f->ctx, interleaved || !is_complex, SPS_EPARSE, "%s: the "
-                "block is complex, but the matrix is real: use a real block",
-                f->name);
+                "block is complex; with a real matrix, or none, it must be "
+                "real", f->name);
     if (interleaved) SPS_TRY((is_complex ? split : interleave)(f, c));
     SPS_TRY(spsi_file_rows(f, c->nrow));
     SPS_TRY(sps_block_create(f->ctx, f->whole > 0 ? f->rows : c->nrow,

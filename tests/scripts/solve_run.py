@@ -823,6 +823,31 @@ def a_matrix_is_converted_there_and_back(tmp):
         assert not os.path.exists(f"{tmp}/{name}")
     run("-A", "a.mtx", "-convert", "x.npy", code=2, cwd=tmp)
     assert not os.path.exists(f"{tmp}/x.npy")
+    for name in ("x.h5", "x.hdf5", "x.pkl", "x.parquet"):
+        p = run("-A", "a.mtx", "-convert", name, code=2, cwd=tmp)
+        assert b"not written as" in p.stderr, p.stderr
+
+
+def outputs_that_cannot_be_are_named(tmp):
+    """-convert into a folder that is absent; a complex X for PETSc."""
+    poisson(f"{tmp}/a.mtx", 3)
+    write_array(f"{tmp}/b.mtx", [[1.0] * 9])
+    for what in "-A", "-B":
+        for kind in "npz", "npy", "petsc", "mtx":
+            p = run(what, f"{what[1].lower()}.mtx", "-convert",
+                    f"absent/c.{kind}", code=7, cwd=tmp)
+            assert b"absent/c." in p.stderr, p.stderr
+    with open(f"{tmp}/z.mtx", "w", encoding="ascii") as f:
+        f.write("%%MatrixMarket matrix coordinate complex general\n"
+                "2 2 2\n1 1 2 1\n2 2 3 0\n")
+    for name in "x.petsc", "x.petsc.gz":
+        p = run("-A", "z.mtx", "-nrhs", "1", "-o", name, code=2, cwd=tmp)
+        assert b"complex X cannot be written" in p.stderr, p.stderr
+        assert b"iterations" not in p.stdout, p.stdout
+    with open(f"{tmp}/n.mtx", "w", encoding="ascii") as f:
+        f.write("%%MatrixMarket matrix array real general\n1 1\nnan\n")
+    p = run("-B", "n.mtx", "-convert", "m.mtx", code=3, cwd=tmp)
+    assert b"allow-nonfinite" in p.stderr, p.stderr
 
 
 def main():

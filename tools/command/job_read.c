@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* job_read.c - reads or generates the input of a run before its set-up: the
  * matrix, right-hand sides, a guess, a null space, coordinates of the nodes. */
+#include "io/stream/unwritten.h"
 #include "tools/command/job.h"
 
 #include <stdlib.h>
@@ -62,6 +63,21 @@ int job_read_mass(job *j, const char *path, sps_read_info *info)
     return 0;
 }
 
+/* Rejects, before the work, a file for X that has no complex numbers. */
+static int check_out(job *j)
+{
+    const char *out = j->opt.file.out;
+    const size_t length = out ? strlen(out) : 0;
+
+    if (!j->system.complex || !length ||
+        (!spsi_name_ends(out, length, ".petsc") &&
+         !spsi_name_ends(out, length, ".petsc.gz")))
+        return 0;
+    return job_fail(j, EXIT_USAGE, "unfit", "-o %s: %s is complex, and a "
+                    "complex X cannot be written for PETSc: write .mtx or "
+                    ".npy", out, j->opt.file.A);
+}
+
 static int read_matrix(job *j)
 {
     int64_t n;
@@ -75,6 +91,7 @@ static int read_matrix(job *j)
     j->system.rectangular = n != j->A->ncol;
     j->system.n = j->system.complex ? n / 2 : n;
     j->system.nnz = j->system.complex ? j->A->nnz / 4 : j->A->nnz;
+    if ((code = check_out(j))) return code;
     if (n != j->A->ncol && (j->opt.eigs || j->opt.laplacian))
         return job_fail(j, EXIT_INPUT, "bad_input",
                     "%s: the matrix has %lld rows and %lld columns; %s needs a "

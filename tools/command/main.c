@@ -225,6 +225,7 @@ static void run(job *j)
 
     if (j->opt.file.convert && !processes_many(&j->opt)) {
         if (open_outputs(j) == 0) convert_run(j);
+        else fprintf(stderr, CLI_PROGRAM ": %s\n", j->end.message);
         return;
     }
     code = prepare(j);

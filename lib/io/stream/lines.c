@@ -119,8 +119,8 @@ sps_status spsi_lines_real(const spsi_lines *l, const char *p, size_t length,
                         "(scale the system, or allow values that are not "
                         "finite)");
     if (kind == SPSI_NUMBER_NOT_FINITE && !l->b.f->options.allow_nonfinite)
-        return complain(l, p, length, "is not finite (allow such values to "
-                        "read them)");
+        return complain(l, p, length, "is not finite (option "
+                        "allow-nonfinite reads such values)");
     if (exponent && shift != 0) *x /= pow(10, shift);
     return SPS_OK;
 }

@@ -26,7 +26,8 @@ static inline bool spsi_unwritten(const char *name,
                                   char why[SPSI_WHY_UNWRITTEN])
 {
     static const char *const kind[] = {
-        ".mat", ".hb", ".rb", ".rsa", ".rua", ".csv", NULL
+        ".mat", ".hb", ".rb", ".rsa", ".rua", ".csv", ".h5", ".hdf5", ".pkl",
+        ".parquet", ".xlsx", ".json", NULL
     };
     static const char *const packed[] = { ".xz", ".zst", ".bz2", NULL };
     const size_t length = strlen(name);
