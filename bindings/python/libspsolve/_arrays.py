@@ -145,6 +145,18 @@ def overlap(a: Any, b: Any) -> bool:
         low < last and first < high
 
 
+def overlaps_itself(a: Any) -> bool:
+    """Returns whether numbers of an array may lie at the same place."""
+    package = package_of(a)
+    end = package.dtype(a).itemsize
+    for step, size in sorted((abs(step), size) for step, size in
+                             zip(package.strides(a), a.shape) if size > 1):
+        if step < end:
+            return True
+        end += step * (size - 1)
+    return False
+
+
 def usable(context: Context, array: Any) -> Tuple[Optional[int], int]:
     """Returns row_step and address of an array that the library can use
     where it is, else None and 0."""

@@ -8,7 +8,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from ._arrays import (Block, Slot, columns, complete, dense, empty,
-                      empty_like, interleave, overlap)
+                      empty_like, extent, interleave, overlap,
+                      overlaps_itself)
 from ._context import Context, c_int
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._interrupt import Interruptible
@@ -145,6 +146,7 @@ class Solver(System):
         self._notes += context.take_notes()
         if self.dtype is DOUBLE:
             self._shapes = {(self._n, k): (self._ncol, k)}
+            self._extents = [extent(a) for a in self._arrays()]
             if k == 1:
                 self._shapes[self._n,] = (self._ncol,)
 
@@ -179,6 +181,12 @@ class Solver(System):
                 not package.writeable(out):
             raise TypeError(f"out must be a writeable array of {self.dtype} of "
                             f"the shape {shape}")
+        if overlaps_itself(out):
+            raise ValueError("numbers of out lie at the same place: give out "
+                             "memory of its own, or omit it")
+        if any(overlap(out, a) for a in self._arrays()):
+            raise ValueError("out shares memory with A, which would be "
+                             "overwritten: give out memory of its own")
         if overlap(out, B):
             raise ValueError("out and B share memory: give out memory of its "
                              "own, or omit it")
@@ -284,9 +292,12 @@ class Solver(System):
             if of_x is None or of_x[1] != shape:
                 return None
             begin, other = of_b[0], of_x[0]
-            if begin < other + 8 * self._k * self._ncol and \
-                    other < begin + 8 * self._k * self._n:
+            end = other + 8 * self._k * self._ncol
+            if begin < end and other < begin + 8 * self._k * self._n:
                 return None
+            for first, last in self._extents:
+                if first < end and other < last:
+                    return None
             X = out
         package_of(X).clear(X)
         if len(shape) == 2:

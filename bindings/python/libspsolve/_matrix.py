@@ -11,7 +11,7 @@ import numpy as np
 
 from ._arrays import address, number_kind
 from ._context import Context
-from ._errors import Note, warn
+from ._errors import MatrixError, Note, warn
 from ._packages import (NUMPY, is_sparse_tensor, maker, package_of,
                         taken)
 from ._structs import Csr, Dtype, Own, Place, Property
@@ -191,6 +191,8 @@ class Matrix:
                  name: str = "A") -> None:
         self.arrays = a = arrays_of(A)
         self.is_complex = a.is_complex
+        self.name = name
+        self._check_finite(a.values)
         place = package_of(a.values).place
         if place not in (context.place, Place.HOST):
             raise TypeError(f"{name} is in the memory of a GPU: device='cuda', "
@@ -212,9 +214,31 @@ class Matrix:
     def _csr(self) -> Csr:
         return ctypes.cast(self.handle, ctypes.POINTER(Csr)).contents
 
+    def _check_finite(self, values: Any) -> None:
+        """Raises MatrixError for a value on the host that is not finite; in
+        that case the sum is not finite either."""
+        if package_of(values) is not NUMPY:
+            return
+        with np.errstate(all="ignore"):
+            if np.isfinite(values.sum()):
+                return
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size == 0:
+            return
+        a, half, p = self.arrays, 1 + self.is_complex, wrong[0]
+        row = np.searchsorted(a.indptr, p, "right") - 1
+        raise MatrixError(
+            f"{self.name} has a value that is not finite, {values[p]}, in row "
+            f"{row // half}, column {a.indices[p] // half}, counted from 0")
+
     def new_values(self, values: Any) -> Any:
         """Returns the values for sps_operator_set_values, from an array or a
         matrix with the same pattern."""
+        new = self._new_values(values)
+        self._check_finite(new)
+        return new
+
+    def _new_values(self, values: Any) -> Any:
         if is_sparse(values):
             return self._values_of(arrays_of(values))
         new = real_values(values)

@@ -456,6 +456,9 @@ def taken(value: Any) -> Any:
     tensors in host memory become views of NumPy."""
     if type(value) is np.ndarray:
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError("an array is masked, and numbers under a mask are not "
+                        "left out: give value.filled(0) or value.data")
     package = maker(value)
     if package is None:
         if on_device(value):

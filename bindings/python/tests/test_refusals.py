@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from libspsolve import Preconditioner, eigsh, solve
+from libspsolve import MatrixError, Preconditioner, Solver, eigsh, solve
 
 
 @pytest.fixture
@@ -44,3 +44,72 @@ def test_coordinates_that_fit(poisson, B):
     for coords in (np.ones((400, 3)), np.arange(200.0), np.ones((100, 2))):
         r = solve(poisson, B, precond="jacobi", coords=coords)
         assert r.all_converged
+
+
+# ------------------------------------------------------------------ arrays
+
+def strided(memory, shape, strides):
+    return np.lib.stride_tricks.as_strided(memory, shape, strides)
+
+
+@pytest.mark.parametrize("out", [
+    strided(np.empty(3), (400, 3), (0, 8)),
+    strided(np.empty(500), (400, 3), (8, 8)),
+    strided(np.empty(1200), (400, 3), (16, 8))])
+def test_out_whose_numbers_overlap(poisson, B, out):
+    with Solver(poisson) as s:
+        with pytest.raises(ValueError, match="lie at the same place"):
+            s.solve(B, out=out)
+
+
+def test_out_in_order_of_columns_and_with_gaps_is_taken(poisson, B):
+    with Solver(poisson) as s:
+        X = s.solve(B).X
+        for out in (np.empty((3, 400)).T, np.empty((400, 6))[:, ::2],
+                    np.empty((800, 3))[::-2]):
+            assert np.array_equal(s.solve(B, out=out).X, X)
+
+
+def test_out_in_the_memory_of_A(poisson, B):
+    before = poisson.copy()
+    with Solver(poisson, 1) as s:
+        for _ in range(2):
+            with pytest.raises(ValueError, match="shares memory with A"):
+                s.solve(B[:, 0], out=poisson.data[:400])
+            s.solve(B[:, 0])
+    assert (poisson != before).nnz == 0
+
+
+def test_masked_arrays(poisson, B):
+    masked = np.ma.masked_array(B, mask=B > 1)
+    data = np.ma.masked_array(poisson.data)
+    for call in (lambda: solve(poisson, masked),
+                 lambda: solve(poisson, B, x0=masked),
+                 lambda: solve((data, poisson.indices, poisson.indptr), B),
+                 lambda: Solver(poisson).update(data)):
+        with pytest.raises(TypeError, match="masked"):
+            call()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_values_of_A_that_are_not_finite(poisson, B, value, is_complex):
+    A = poisson.astype(complex) if is_complex else poisson.copy()
+    A[3, 4] = value
+    where = "row 3, column 4, counted from 0"
+    with pytest.raises(MatrixError, match="^A has a value.*" + where):
+        solve(A, B)
+    with Solver(poisson.astype(A.dtype)) as s:
+        for values in (A, A.data):
+            with pytest.raises(MatrixError, match=where):
+                s.update(values)
+    if not is_complex:
+        with pytest.raises(MatrixError, match=where):
+            eigsh(A, 2)
+        with pytest.raises(MatrixError, match="^M has a value.*" + where):
+            eigsh(poisson, 2, M=A)
+
+
+def test_large_values_of_A_are_finite(poisson, B):
+    A = sp.diags([np.full(400, 1e308)], [0], format="csr")
+    assert Solver(A).shape == (400, 400)
