@@ -178,6 +178,12 @@ def user_precond(context: Context, M: Any, n: int) -> Any:
     return handle
 
 
+def callable_or_none(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r}: a function of one argument, "
+                        "a Progress, is expected")
+
+
 def monitor_function(callback: Callable[[Progress], Any],
                      raised: List[BaseException]) -> Any:
     """Returns a sps_monitor_fn that calls a callback."""

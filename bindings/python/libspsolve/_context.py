@@ -12,12 +12,14 @@ from functools import lru_cache
 from typing import (Any, ContextManager, Dict, Iterator, List, NoReturn,
                     Tuple)
 
-from ._errors import Note, error, warn
+from ._errors import InvalidArgument, Note, error, warn
 from ._library import lib, text
 from ._packages import Queue
 from ._structs import ContextInfo, ContextOptions, Place
 
 PLACES = {"auto": Place.AUTO, "cpu": Place.HOST, "cuda": Place.CUDA}
+
+MOST_WIDE = 1024        # columns of a solve, and eigenpairs
 
 # Notes that begin so tell what the library chose when the choice was left to
 # it, or what it built.  They are in the notes of a result, and no warnings.
@@ -38,11 +40,32 @@ def _options(device: str, threads: int, seed: int,
     lib.sps_context_options_init(options, ctypes.sizeof(options))
     options.place = PLACES[device]
     options.threads = c_int(threads, "threads")
-    options.seed = operator.index(seed)
+    options.seed = _seed(seed)
     if queue.pointer is not None:
         options.stream = queue.pointer
         options.device = queue.ordinal
     return options
+
+
+def _seed(value: Any) -> int:
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"seed={value!r}: a whole number is expected")
+    seed = operator.index(value)
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed={seed}: 0 to 2^64 - 1 are possible")
+    return seed
+
+
+def width(value: Any, name: str, text: str = "") -> int:
+    """Returns value as a number of columns; raises InvalidArgument that says
+    `text`, or names the argument, if there cannot be so many."""
+    k = c_int(value, name)
+    if not 1 <= k <= MOST_WIDE:
+        raise InvalidArgument(
+            f"{text or f'{name}={k}'}: 1 to {MOST_WIDE} are possible at once"
+            + (f"; call it for parts of at most {MOST_WIDE} in turn"
+               if k > MOST_WIDE else ""))
+    return k
 
 
 def c_int(value: Any, name: str) -> int:

@@ -8,8 +8,8 @@ from typing import Any, Dict, List, Optional, Union
 import numpy as np
 
 from ._arrays import Block, address, columns, dense, empty
-from ._callbacks import is_operator, size_of, user_operator
-from ._context import Context, c_int
+from ._callbacks import callable_or_none, is_operator, size_of, user_operator
+from ._context import Context, width
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._library import lib
 from ._matrix import Matrix, is_sparse
@@ -131,10 +131,11 @@ def _guess(v0: Any, k: int, system: _EigenSystem) -> Any:
 def _pairs(A: Any, k: int, M: Any, v0: Any, chosen: Dict[str, Any],
            precond: Any, n: Optional[int], callback: Callback, progress: bool,
            device: Optional[str], threads: int, seed: int) -> EigenResult:
+    callable_or_none(callback)
+    k = width(k, "k")
     with _EigenSystem(A, M, n=n, device=device, threads=threads, seed=seed,
                       like=v0) as system:
-        k = c_int(k, "k")
-        X = _guess(v0, max(k, 1), system)
+        X = _guess(v0, k, system)
         display = Display(callback) if progress else None
         try:
             result = system.find(k, X, chosen, precond, display or callback)
@@ -196,8 +197,10 @@ def eigsh(A: Any, k: int = 6, M: Any = None, sigma: Optional[float] = None,
     """
     chosen = dict(options, **_choice(which, sigma))
     if maxiter is not None:
-        chosen["max_iterations"] = maxiter
+        chosen["maxiter"] = maxiter
     if tol:
+        if "rtol" in options:
+            raise TypeError("tol and rtol are one option: give one of them")
         chosen["rtol"] = tol
     result = _pairs(A, k, M, v0, chosen, precond, n, callback, progress,
                     device, threads, seed)

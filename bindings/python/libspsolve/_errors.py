@@ -103,7 +103,13 @@ _CLASSES: Dict[int, Type[Error]] = {
 
 # What texts of the library name as it is in C.
 _WORDS = {"if it is symmetric, declare it SPS_SYMMETRIC":
-          "if it is symmetric, declare it by assume_a='sym'"}
+          "if it is symmetric, declare it by assume_a='sym'",
+          'sps_list(ctx, "eigensolver", i) lists them':
+          "auto, lobpcg and others that options()['solver'] describes are; "
+          "solve() has this one if it is for A X = B",
+          'sps_list("solver") names them':
+          "libspsolve.options()['solver'].words are known; eigsh() and "
+          "lobpcg() find eigenvalues"}
 
 
 def error(status: int, text: str) -> Error:

@@ -10,12 +10,13 @@ import numpy as np
 from ._arrays import (Block, Slot, columns, complete, dense, empty,
                       empty_like, extent, interleave, overlap,
                       overlaps_itself)
-from ._context import Context, c_int
+from ._callbacks import callable_or_none
+from ._context import Context, c_int, width
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._interrupt import Interruptible
 from ._library import lib
 from ._matrix import is_sparse
-from ._options import Options
+from ._options import Options, of_eigenvalues
 from ._packages import (COMPLEX, DOUBLE, NUMPY, given, package_of, spot,
                         taken)
 from ._progress import Callback, Display, Recorder
@@ -96,6 +97,10 @@ class Solver(System):
         super().__init__(A, n=n, assume_a=assume_a, device=device,
                          threads=threads, seed=seed, least_squares=least, like=_like)
         context = self._context
+        callable_or_none(callback)
+        for name in of_eigenvalues().intersection(options):
+            raise TypeError(f"{name} has no effect on A X = B: eigsh() and "
+                            "lobpcg() use it")
         self._k = 0
         self._op: Any = None
         self._solver: Any = None
@@ -119,7 +124,7 @@ class Solver(System):
                 self._options = Options(context, options,
                                         self._display or callback)
                 if nrhs is not None:
-                    self._build(context, c_int(nrhs, "nrhs"))
+                    self._build(context, width(nrhs, "nrhs"))
         except BaseException:
             self.close()
             raise
@@ -323,7 +328,7 @@ class Solver(System):
             raise ShapeError(
                 f"B has {k} column{'s' * (k != 1)}; the solver was made for "
                 f"{self._k}: without nrhs it takes every number of columns")
-        self._build(context, k)
+        self._build(context, width(k, "B", f"B has {k} columns"))
 
     def _run(self, context: Context, b: Any, X: Any, data: ResultData,
              spots: Any) -> None:
@@ -396,16 +401,37 @@ def solve(A: Any, B: Any, x0: Any = None, **arguments: Any) -> LinearResult:
     ((50,), 0)
     """
     b = dense(B, "B")
+    _refuse_of_solver(arguments)
     if "n" not in arguments and callable(A) and not hasattr(A, "shape"):
         arguments["n"] = b.shape[0]
-    with Solver(A, 1 if b.ndim == 1 else b.shape[1], _like=b,
-                **arguments) as solver:
+    with Solver(A, _columns(b), _like=b, **arguments) as solver:
         return _as_given(solver.solve(b, x0), B)
+
+
+def _columns(b: Any) -> int:
+    k = 1 if b.ndim == 1 else b.shape[1]
+    return width(k, "B", f"B has {k} columns")
+
+
+def _refuse_of_solver(arguments: Dict[str, Any]) -> None:
+    """Refuses what Solver takes, and a function that solves once does not."""
+    for name, how in (("nrhs", "B tells how many columns there are"),
+                      ("out", "Solver(A).solve(B, out=X) writes to X")):
+        if name in arguments:
+            raise TypeError(f"{name} is not an argument here: {how}")
 
 
 def _as_given(result: LinearResult, B: Any) -> LinearResult:
     result.X = given(result.X, B)
     return result
+
+
+def _named(solver: str, arguments: Dict[str, Any]) -> Dict[str, Any]:
+    given_solver = arguments.get("solver", solver)
+    if given_solver != solver:
+        raise TypeError(f"solver={given_solver!r}: {solver} is the solver of "
+                        f"{solver}(); solve() takes others")
+    return dict(arguments, solver=solver)
 
 
 def _least(A: Any, B: Any, damp: float, x0: Any,
@@ -415,11 +441,14 @@ def _least(A: Any, B: Any, damp: float, x0: Any,
     if tolerances:
         arguments.setdefault("rtol", min(tolerances))
     if arguments.get("iter_lim") is not None:
-        arguments.setdefault("max_iterations", arguments["iter_lim"])
+        if "max_iterations" in arguments or "maxiter" in arguments:
+            raise TypeError("iter_lim and max_iterations are one option: give "
+                            "one of them")
+        arguments["max_iterations"] = arguments["iter_lim"]
     arguments.pop("iter_lim", None)
     b = dense(B, "B")
-    with Solver(A, 1 if b.ndim == 1 else b.shape[1], damp=damp, _like=b,
-                **arguments) as solver:
+    _refuse_of_solver(arguments)
+    with Solver(A, _columns(b), damp=damp, _like=b, **arguments) as solver:
         return _as_given(solver.solve(b, x0), B)
 
 
@@ -454,7 +483,7 @@ def lsqr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
     >>> np.round(x, 6), info
     (array([0.833333, 1.5     ]), 0)
     """
-    return _least(A, B, damp, x0, dict(arguments, solver="lsqr"))
+    return _least(A, B, damp, x0, _named("lsqr", arguments))
 
 
 def lsmr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
@@ -467,7 +496,7 @@ def lsmr(A: Any, B: Any, damp: float = 0.0, x0: Any = None,
     >>> np.round(r.X, 6), r.reason
     (array([3., 4.]), 'converged')
     """
-    return _least(A, B, damp, x0, dict(arguments, solver="lsmr"))
+    return _least(A, B, damp, x0, _named("lsmr", arguments))
 
 
 class Preconditioner(System):

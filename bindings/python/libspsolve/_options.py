@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
+from functools import lru_cache
+from typing import (Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple,
+                    Optional)
 
 import numpy as np
 
@@ -75,6 +77,31 @@ def options() -> Dict[str, Option]:
     return {name: _describe(name) for name in _names("option")}
 
 
+@lru_cache(maxsize=None)
+def _names_of() -> Dict[str, str]:
+    """The name of the option that each name and alias stands for."""
+    return {word: name for name, option in options().items()
+            for word in [name] + option.aliases}
+
+
+@lru_cache(maxsize=None)
+def of_eigenvalues() -> FrozenSet[str]:
+    """The options that only eigsh and lobpcg use."""
+    return frozenset(name for name, option in options().items()
+                     if option.group == "Eigenvalues") | {"constraints"}
+
+
+def once(values: Mapping[str, Any]) -> None:
+    """Raises TypeError if two names of one option are given."""
+    seen: Dict[str, str] = {}
+    for word in [word for word in values if values[word] is not None]:
+        name = _names_of().get(word, word)
+        if name in seen:
+            raise TypeError(f"{seen[name]} and {word} are one option: give "
+                            "one of them")
+        seen[name] = word
+
+
 def _text(name: str, value: Any) -> str:
     if type(value) is str:
         return value
@@ -105,6 +132,7 @@ class Options:
     def __init__(self, context: Context, values: Mapping[str, Any],
                  callback: Optional[Callable[[Progress], Any]] = None) -> None:
         self.context = context
+        once(values)
         self.handle = context.make("sps_options_create", context.handle)
         for name, value in values.items():
             if value is None:

@@ -56,6 +56,9 @@ class System:
         if is_sparse(A):
             self._matrix = Matrix(self._context, A, self._props)
             self._n, self._ncol = self._matrix.arrays.shape
+            if n is not None and n != self.shape[0]:
+                raise ShapeError(f"n={n}, but A has {self.shape[0]} rows: n is "
+                                 "for functions only")
             if self._n != self._ncol and not least_squares:
                 raise ShapeError(f"A has {self._n} rows and {self._ncol} "
                                  "columns; it must be square except for lsqr "
@@ -152,6 +155,11 @@ class System:
 
     def __enter__(self: Self) -> Self:
         return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or "
+                        "pickled, since it holds memory of the library: make "
+                        "another one from A")
 
     def __exit__(self, kind: Optional[Type[BaseException]], value: Any,
                  trace: Any) -> None:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What cannot be right is refused, by a text that names the argument."""
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from libspsolve import MatrixError, Preconditioner, Solver, eigsh, solve
+from libspsolve import (MatrixError, Preconditioner, Solver, eigsh, lsmr,
+                        lsqr, solve)
 
 
 @pytest.fixture
@@ -113,3 +117,63 @@ def test_values_of_A_that_are_not_finite(poisson, B, value, is_complex):
 def test_large_values_of_A_are_finite(poisson, B):
     A = sp.diags([np.full(400, 1e308)], [0], format="csr")
     assert Solver(A).shape == (400, 400)
+
+
+# --------------------------------------------------------------- arguments
+
+def test_arguments_without_effect(poisson, B):
+    for text, call in {
+            "^solver='cg': lsqr is": lambda: lsqr(poisson, B, solver="cg"),
+            "^solver='lsqr': lsmr": lambda: lsmr(poisson, B, solver="lsqr"),
+            "^constraints has no": lambda: solve(poisson, B, constraints=B),
+            "^sigma has no": lambda: solve(poisson, B, sigma=1.0),
+            "^maxiter and max_iterations are": lambda: solve(
+                poisson, B, maxiter=5, max_iterations=7),
+            "max_iterations and maxiter are": lambda: eigsh(
+                poisson, 2, maxiter=5, max_iterations=7),
+            "^tol and rtol": lambda: eigsh(poisson, 2, tol=1e-3, rtol=1e-5),
+            "^iter_lim and": lambda: lsqr(poisson, B, iter_lim=3, maxiter=4),
+            "^out is not an": lambda: solve(poisson, B, out=B.copy()),
+            "^nrhs is not an": lambda: lsqr(poisson, B, nrhs=3),
+            "^seed='a'": lambda: solve(poisson, B, seed="a"),
+            "^callback=3": lambda: solve(poisson, B, callback=3),
+            "^callback=4": lambda: eigsh(poisson, 2, callback=4)}.items():
+        with pytest.raises(TypeError, match=text):
+            call()
+    for text, call in {
+            "^n=3, but A has 400": lambda: solve(poisson, B, n=3),
+            "n=3, but": lambda: eigsh(poisson, 2, n=3),
+            "^seed=-1: 0 to": lambda: solve(poisson, B, seed=-1),
+            "^seed=1180591620717411303424:": lambda: eigsh(
+                poisson, 2, seed=2**70)}.items():
+        with pytest.raises(ValueError, match=text):
+            call()
+    assert lsqr(poisson, B, solver="lsqr", seed=2**64 - 1).all_converged
+
+
+def test_numbers_of_columns(poisson):
+    wide = np.ones((400, 1025))
+    for text, call in {
+            "^B has 0 columns: 1 to": lambda: solve(poisson, wide[:, :0]),
+            "^nrhs=0: 1 to 1024": lambda: Solver(poisson, nrhs=0),
+            "^k=0: 1 to 1024": lambda: eigsh(poisson, k=0),
+            "^B has 1025 columns.* in turn": lambda: solve(poisson, wide),
+            "^B has 1025 col": lambda: Solver(poisson).solve(wide),
+            "^k=1025.* in turn": lambda: eigsh(poisson, 1025)}.items():
+        with pytest.raises(ValueError, match=text):
+            call()
+
+
+def test_texts_name_what_python_has(poisson, B):
+    for call in (lambda: eigsh(poisson, 2, solver="cg"),
+                 lambda: solve(poisson, B, solver="lobpcg")):
+        with pytest.raises(ValueError, match="options") as e:
+            call()
+        assert "sps_" not in str(e.value)
+
+
+@pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_solvers_are_not_copied(poisson, make):
+    for thing in Solver(poisson), Preconditioner(poisson, "jacobi"):
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
+            make(thing)
