@@ -27,9 +27,7 @@ html_theme_options = {"description": "sparse solvers, verified"}
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 myst_heading_anchors = 3
-# Pages of doc/ name others of the tree, which are no pages of the site.
-suppress_warnings = ["myst.xref_missing", "ref.myst",
-                     "myst.header"]
+suppress_warnings = ["myst.header"]     # of a page that begins below # H1
 
 
 def options_page():
