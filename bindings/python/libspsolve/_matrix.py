@@ -264,7 +264,10 @@ class Matrix:
     def _values_of(self, other: Arrays) -> np.ndarray:
         old = self.arrays
         if other.is_complex != self.is_complex:
-            raise TypeError("one of the matrices is complex, the other real")
+            kinds = ("real", "complex")[::1 if other.is_complex else -1]
+            raise TypeError(f"the solver was made for a {kinds[0]} matrix, "
+                            f"and this one is {kinds[1]}: make one for a "
+                            "complex matrix, whose imaginary part may be 0")
         if other.shape != old.shape or \
                 not _equal(other.indptr, old.indptr) or \
                 not _equal(other.indices, old.indices):

@@ -119,6 +119,13 @@ def test_large_values_of_A_are_finite(poisson, B):
     assert Solver(A).shape == (400, 400)
 
 
+def test_a_real_solver_and_a_complex_matrix(poisson):
+    for first, second in ((float, complex), (complex, float)):
+        with Solver(poisson.astype(first), nrhs=1) as s:
+            with pytest.raises(TypeError, match="make one for a complex"):
+                s.update(poisson.astype(second))
+
+
 # --------------------------------------------------------------- arguments
 
 def test_arguments_without_effect(poisson, B):
