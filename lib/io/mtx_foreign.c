@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* mtx_foreign.c - recognises files of other kinds by their first bytes, and
  * says how to convert them to Matrix Market files. */
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -138,6 +140,19 @@ static bool binary(const char *p, const char *end)
     return memchr(p, '\0', (size_t)(end - p)) != NULL;
 }
 
+/* Returns whether the bytes are the header of a MATLAB file of level 4 in this
+ * byte order: type, rows, columns, complex or not, length of the name. */
+static bool matlab_4(const char *p, const char *end)
+{
+    int32_t h[5];
+
+    if (end - p < (ptrdiff_t)sizeof h + 2) return false;
+    memcpy(h, p, sizeof h);
+    return h[0] >= 0 && h[0] < 100 && h[0] % 10 <= 2 && h[1] >= 0 &&
+           h[2] >= 0 && (h[3] == 0 || h[3] == 1) && h[4] > 1 && h[4] <= 64 &&
+           p[sizeof h] > ' ';
+}
+
 static foreign recognise(const char *text, size_t length)
 {
     const char *end = text + length, *p = skip_blanks(text, end);
@@ -148,6 +163,9 @@ static foreign recognise(const char *text, size_t length)
             memcmp(text + known[i].at, known[i].magic,
                    (size_t)known[i].length) == 0)
             f = (foreign){known[i].what, known[i].how};
+    if (!f.what && matlab_4(text, end))
+        f = (foreign){"a MATLAB file of level 4", "save it in MATLAB with -v7, "
+                      "or by scipy.io.savemat"};
     if (!f.what && binary(text, end))
         f = (foreign){"a binary file of a kind that is not known here",
                       "write the matrix with scipy.io.mmwrite('A.mtx', A)"};

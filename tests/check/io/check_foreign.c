@@ -20,6 +20,8 @@ static const struct {
     NAMES("PK\3\4 \0\0\0\0\0\0\0!\0AAAABBBBCCCC\5\0\0\0a.mtxetc", "a zip archive",
           "unzip -p "),
     NAMES("MATLAB 7.3 MAT-file, Platform: GLNXA64", "version 7.3", "-v7"),
+    NAMES("\2\0\0\0\2\0\0\0\2\0\0\0\0\0\0\0\2\0\0\0A\0etc",
+          "a MATLAB file of level 4", "with -v7"),
     NAMES("\x89HDF\r\n\x1a\n\0\0\0\0", "an HDF5 file", "h5py.File('"),
     NAMES("BZh91AY&SY", "compressed by bzip2", "bzip2 -dc "),
     NAMES("<!DOCTYPE html>\n<html><title>404</title>", "a page of HTML",
