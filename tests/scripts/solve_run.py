@@ -850,6 +850,13 @@ def outputs_that_cannot_be_are_named(tmp):
     assert b"allow-nonfinite" in p.stderr, p.stderr
 
 
+def the_last_value_of_an_option_counts(tmp):
+    poisson(f"{tmp}/a.mtx", 3)
+    run("-A", "a.mtx", "-nrhs", "1", "-json", "r", "-nrhs", "2", *BASE,
+        cwd=tmp)
+    assert load_json(f"{tmp}/r")["nrhs"] == 2
+
+
 def main():
     # Started in the background by a shell, this process has SIGINT ignored,
     # under nohup SIGHUP, and so would the programs that it signals.

@@ -138,7 +138,8 @@ static const cli_option own[] = {
         .help = "no report and no progress line; errors are still printed"),
     ROW("config", config, FILE, .arg = "FILE", .section = OTHER,
         .help = "read options from lines of the form name = value; the command "
-                "line has precedence"),
+                "line has precedence; of an option given twice the last value "
+                "counts"),
     ROW("list", list, FLAG, .section = OTHER,
         .help = "list solvers, preconditioners and kernels of this machine"),
     ROW("version", version, FLAG, .aliases = "V", .section = OTHER,
