@@ -29,6 +29,10 @@ enum { FEW_COLUMNS = 8 };
 /* Percent of working memory beyond the analysis, in the first attempt and in
  * the last one. */
 enum { FIRST_SPARE = SPS_FACTOR_SPARE, LAST_SPARE = FIRST_SPARE * 64 };
+/* Least limit of the working memory after the first attempt.  Predictions count
+ * whole megabytes, and index arrays, which grow with the spare percent, may
+ * take all of a small one: nothing is then left for postponed pivots. */
+#define LEAST_BYTES 3.2e7
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -69,8 +73,13 @@ static sps_status failed(sps_context *ctx, const sps_factor_library *m,
     switch (code) {
     case SPS_FACTOR_OK:
         return SPS_OK;
-    case SPS_FACTOR_MEMORY:
     case SPS_FACTOR_MORE:
+        return spsi_fail(ctx, SPS_EUNFIT, NAME ": more pivots were postponed "
+                         "than %d times the predicted %.3g bytes hold, as in "
+                         "a matrix that is nearly singular (%s: error %d, %d)",
+                         (100 + LAST_SPARE) / (100 + FIRST_SPARE),
+                         (double)facts->bytes, m->name, d[0], d[1]);
+    case SPS_FACTOR_MEMORY:
         return spsi_fail(ctx, SPS_ENOMEM, NAME ": no host memory, %.3g bytes "
                          "by prediction (%s: error %d, %d)",
                          (double)facts->bytes, m->name, d[0], d[1]);
@@ -330,7 +339,9 @@ static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
                           int width, int *code)
 {
     const double more = (100.0 + spare) / (100 + FIRST_SPARE);
-    const size_t bytes = (size_t)(more * (double)d->facts.bytes);
+    const double least = spare > FIRST_SPARE ? LEAST_BYTES : 0;
+    const size_t bytes =
+        (size_t)fmax(least, more * (double)d->facts.bytes);
     sps_status st;
 
     release(d);

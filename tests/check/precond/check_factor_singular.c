@@ -82,6 +82,43 @@ static sps_csr *pair_and_singular_row(sps_context *ctx, int n, bool symmetric)
     return A;
 }
 
+/* Entry (i, j) of a symmetric matrix of order FREE + BOUND whose first FREE
+ * rows have entries in the last BOUND columns only: all but BOUND of their
+ * pivots are postponed, and in the end zero. */
+enum { FREE = 2000, BOUND = 200 };
+static double postponed(int i, int j)
+{
+    const int low = i < j ? i : j, high = (i < j ? j : i) - FREE;
+
+    return low < FREE && high >= 0 &&
+           (high == low % BOUND || high == (3 * low + 1) % BOUND);
+}
+
+/* The working memory that is predicted for such a matrix is 1 MB, less than its
+ * indices need when the spare memory for pivots is enlarged. */
+START_TEST(postponed_pivots_of_a_small_matrix_find_memory)
+{
+    sps_context *ctx;
+    sps_csr *A = NULL;
+    double residual;
+
+    if (absent("factor")) runner_skip("no factor module");
+    ctx = fixture_open();
+    OK(ctx, sps_csr_create(ctx, FREE + BOUND, FREE + BOUND, 5 * FREE, SPS_F64,
+                           &A));
+    A->nnz = 0;
+    for (int i = 0; i < FREE + BOUND; i++) {
+        for (int j = i < FREE ? FREE : 0; j < (i < FREE ? FREE + BOUND : FREE);
+             j++)
+            if (postponed(i, j)) put(A, j, 1);
+        A->rowptr[i + 1] = A->nnz;
+    }
+    ck_assert_int_eq(solved(ctx, A, 1, "gmres", &residual), SPS_STOP_SINGULAR);
+    sps_csr_destroy(ctx, &A);
+    fixture_close(&ctx);
+}
+END_TEST
+
 /* Two columns: b = 1 in row 60, which is outside the range, and b = 1/3 in the
  * pair, whose x is too large for doubles. */
 static void blames_one_column(const char *solver, bool symmetric)
@@ -262,6 +299,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(singular_systems_are_solved_where_b_allows_it),
     RUNNER_TEST(a_zero_row_is_told),
+    RUNNER_TEST(postponed_pivots_of_a_small_matrix_find_memory),
     RUNNER_TEST(only_columns_outside_the_range_are_called_singular),
     RUNNER_TEST(a_column_is_singular_by_what_it_has_in_rows_of_zero_pivots),
     RUNNER_TEST(a_singular_pattern_is_told),
