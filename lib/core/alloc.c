@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "core/context.h"
+#include "core/options.h"
 
 #define ALIGN ((size_t)64)
 #define LARGE ((size_t)64 << 20)
@@ -111,11 +112,12 @@ static void count_host(sps_memory_use *m, size_t bytes)
     if (m->host_peak < m->host) m->host_peak = m->host;
 }
 
-/* Requests below LARGE are not checked: asking the system for its limits would
- * take longer than the allocation. */
+/* Requests below LARGE are not checked before the limit is known: asking the
+ * system for its limits would take longer than the allocation. */
 static bool exceeds_limit(sps_context *ctx, size_t total)
 {
-    return total >= LARGE && too_many(ctx, total);
+    return (total >= LARGE || ctx->memory.host_limit > 0) &&
+           too_many(ctx, total);
 }
 
 static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
@@ -235,6 +237,11 @@ sps_status spsi_resize(sps_context *ctx, size_t bytes, void **p_p)
     }
     *p_p = p;
     return SPS_OK;
+}
+
+void spsi_limit_host(sps_context *ctx, size_t bytes)
+{
+    ctx->memory.host_limit = bytes;
 }
 
 sps_status spsi_claim(sps_context *ctx, size_t bytes, const char *what)

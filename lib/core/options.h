@@ -17,6 +17,10 @@ bool spsi_options_single(const sps_options *opt, const char *what);
  * Every public function that has an options argument calls it first. */
 sps_status spsi_options_take(sps_context *ctx, const sps_options *opt,
                              sps_options *out);
+/* Limits the host memory of a context to `bytes` in total: what it allocates,
+ * and what it counts for other libraries.  For spsolve -max-bytes; spsolve.h
+ * has no such option. */
+void spsi_limit_host(sps_context *ctx, size_t bytes);
 /* Fails for a value of a context's option that its row does not allow. */
 sps_status spsi_context_options_check(sps_context *ctx,
                                       const sps_context_options *o);

@@ -370,6 +370,23 @@ def dry_run_tells_the_memory_of_a_real_run(tmp):
             0.1 * real["bytes_device"]
 
 
+def host_memory_is_limited(tmp):
+    """Of blocks, whose requests are small, and of factors, which another
+    library allocates."""
+    if BASE[1] != "cpu":
+        raise Skip("memory of the host")
+    m = poisson(f"{tmp}/m.mtx", 100)
+    for words in (["-solver", "cg", "-nrhs", 16],
+                  ["-solver", "gmres", "-precond", "factor"]):
+        p = subprocess.run([SOLVE, "-A", m, *map(str, words), *BASE],
+                           capture_output=True)
+        if b"no module for them" in p.stderr:
+            continue
+        assert p.returncode == 0, p.stderr
+        p = run("-A", m, *words, "-maxmem", "5M", *BASE, code=5)
+        assert b"5242880 are available in total" in p.stderr, p.stderr
+
+
 def dry_run_says_what_it_does_not_count(tmp):
     m = poisson(f"{tmp}/small.mtx", 20)
     for words, first, note in (([], True, False),

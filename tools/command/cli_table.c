@@ -68,10 +68,15 @@ static const cli_option own[] = {
         .help = "accept NaN and infinity in input files"),
     ROW("max_bytes", max_bytes, SIZE, .arg = "BYTES", .standard = "0",
         .aliases = "maxmem", .section = PROBLEM,
-        .help = "reject an input that needs more memory than this (K, M, G or "
-                "T may follow the number); 0 rejects an input that needs more "
-                "memory than the machine has, or more than 1 GB and more than "
-                "a thousand times the size of its text"),
+        .help = "limit of the host memory (K, M, G or T may follow the "
+                "number): an input that needs more is rejected, and a solve "
+                "in which blocks, operators, preconditioners and the "
+                "predicted memory of sparse factors need more ends (solver "
+                "auto tries methods that need less); not counted are code, "
+                "libraries, and what the analysis of sparse factors needs; 0 "
+                "rejects an input that needs more memory than the machine "
+                "has, or more than 1 GB and more than a thousand times the "
+                "size of its text"),
     ROW("eigs", eigs, INT, .arg = "K", .min = 1, .max = 1024, .section = EIGEN,
         .help = "find K eigenpairs of A x = lambda M x instead of solving A X "
                 "= B; the report gives for each the error bound (+-), the "

@@ -2,6 +2,7 @@
 /* job.c - the steps of a run: context, set-up, solve (for reading see
  * job_read.c).  Each returns an exit code; the first that is not 0 ends the
  * run.  Only this file converts status codes of the library to exit codes. */
+#include "core/options.h"
 #include "io/number/nearest.h"
 #include "tools/command/job.h"
 
@@ -152,6 +153,11 @@ static int known_kernel(job *j)
                 near ? near : "", near ? "?" : "");
 }
 
+void job_limit(job *j)
+{
+    if (j->opt.max_bytes) spsi_limit_host(j->ctx, j->opt.max_bytes);
+}
+
 int job_context(job *j)
 {
     sps_context_options co = j->opt.machine;
@@ -167,6 +173,7 @@ int job_context(job *j)
         return job_fail(j, code, name_of_exit(code), "%s",
                     error ? error : sps_status_string(st));
     }
+    job_limit(j);
     signals_context(j->ctx);
     j->info.struct_size = sizeof j->info;
     st = sps_context_information(j->ctx, &j->info);

@@ -82,6 +82,8 @@ double job_now(void);
 /* job.c: the steps of a run.  Each returns 0 or the exit code, which is also in
  * j->end.exit_code. */
 int job_context(job *j);
+/* Applies -max-bytes to the context j->ctx. */
+void job_limit(job *j);
 int job_read(job *j);          /* job_read.c */
 int job_set_up(job *j);
 /* For a dry run on a GPU: runs one iteration and discards its result, since the

@@ -191,6 +191,7 @@ int processes_context(job *j)
     if (st != SPS_OK) return job_failed_in(j, NULL, st, false);
     j->many.reader = j->ctx;
     j->ctx = ctx;
+    job_limit(j);
     signals_context(ctx);
     st = sps_context_information(ctx, &j->info);
     return st == SPS_OK ? 0 : job_failed(j, st, false);
