@@ -157,14 +157,16 @@ static bool in_folder(finder *f, visit v, const char *dir, size_t length,
 }
 
 /* Visits the path that `request`, the value of SPSOLVE_MODULE_PATH, means.  It
- * names a folder, or the file of the CUDA module; in the second case the other
- * modules are looked for in the folder of that file. */
+ * names the file of the CUDA module, if it ends in ".so" and is no folder, or a
+ * folder; in the first case the other modules are looked for in the folder of
+ * that file. */
 static bool visit_requested(finder *f, visit v, const char *request)
 {
     struct stat st;
-    const char *slash = strrchr(request, '/');
+    const char *slash = strrchr(request, '/'), *end = strrchr(request, '.');
+    const bool there = stat(request, &st) == 0;
 
-    if (stat(request, &st) == 0 && S_ISDIR(st.st_mode))
+    if (there ? S_ISDIR(st.st_mode) : !end || strcmp(end, ".so") != 0)
         return in_folder(f, v, request, strlen(request), "");
     if (f != &cuda)
         return in_folder(f, v, slash ? request : ".",

@@ -107,6 +107,26 @@ START_TEST(nothing_is_printed_and_no_number_drawn)
 }
 END_TEST
 
+/* A path that does not exist means a folder, unless it ends in ".so". */
+START_TEST(a_path_that_does_not_exist_is_told_in_full)
+{
+    sps_context *ctx = fixture_open();
+    sps_csr *A = grid(ctx, DEFINITE, 3);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+
+    ck_assert_int_eq(setenv("SPSOLVE_MODULE_PATH", "/nonexistent", 1), 0);
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
+    ck_assert_int_eq(make(op, 1, 0, &M), SPS_EABSENT);
+    ck_assert_msg(strstr(sps_context_error(ctx), " /nonexistent/"
+                         "spsolve_factor.so (absent)"), "%s",
+                  sps_context_error(ctx));
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    fixture_close(&ctx);
+}
+END_TEST
+
 START_TEST(without_a_module_the_text_says_what_to_install)
 {
     sps_context *ctx = fixture_open();
@@ -137,6 +157,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(bits_repeat_beside_other_threads_and_whatever_blas_has),
     RUNNER_TEST(nothing_is_printed_and_no_number_drawn),
+    RUNNER_TEST(a_path_that_does_not_exist_is_told_in_full),
     RUNNER_TEST(without_a_module_the_text_says_what_to_install),
 };
 
