@@ -181,16 +181,19 @@ static sps_stop least_squares(const sps_linear *s, int j, const norms *v)
 
 /* Returns whether the residual is explained by rounding of the exact x to
  * doubles: a backward error of 16 units roundoff, plus, for entries of x below
- * DBL_MIN, half of the smallest double.  It is not where rounding of x exceeds
- * b: such an x has grown along null vectors of A, and x = 0 has a smaller
- * residual. */
-static bool at_rounding(const sps_linear *s, int j, const norms *v)
+ * DBL_MIN, half of the smallest double.  Where rounding of x exceeds b, x may
+ * have grown along null vectors of A, and what is left may be a part of b
+ * outside of its range: then rounding explains only stagnation, of a residual
+ * so far below b that such a part is improbable. */
+static bool at_rounding(const sps_linear *s, int j, const norms *v,
+                        bool stagnated)
 {
     const double norm_A = s->made.norm_A;
     const double size = norm_A * v->x[j], b = s->rhs.norm_own[j];
     const double least = 0x1p-1074 * s->rhs.scale[j] * sqrt((double)s->rows);
+    const double most = stagnated ? 1e-6 * b : 0;
 
-    return DBL_EPSILON * size <= b &&
+    return (DBL_EPSILON * size <= b || v->range[j] <= most) &&
            v->range[j] <= 16 * DBL_EPSILON * (size + b) + norm_A * least;
 }
 
@@ -206,12 +209,13 @@ bool spsi_columns_accurate(const sps_linear *s, int j)
  * singular A where b has no part outside its range. */
 static sps_stop reason(const sps_linear *s, int j, const norms *v)
 {
+    const sps_stop stop = s->stop == SPS_STOP_SINGULAR && !v->outside[j]
+                              ? SPS_STOP_STAGNATED : s->stop;
     const bool rounding = s->least.T
                               ? spsi_least_rounding(s, v->normal[j], v->x[j],
                                                     s->rhs.norm_own[j])
-                              : at_rounding(s, j, v);
-    const sps_stop stop = s->stop == SPS_STOP_SINGULAR && !v->outside[j]
-                              ? SPS_STOP_STAGNATED : s->stop;
+                              : at_rounding(s, j, v,
+                                            stop == SPS_STOP_STAGNATED);
     const bool blames = stop == SPS_STOP_SINGULAR ||
                         stop == SPS_STOP_PRECOND_INDEFINITE ||
                         stop == SPS_STOP_BREAKDOWN;

@@ -332,6 +332,7 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
     if (spsi_chain_has_factors(l, l->at))
         l->solve.rounded = r.stop == SPS_STOP_STAGNATED ||
+                           r.stop == SPS_STOP_ROUNDING ||
                            r.stop == SPS_STOP_SINGULAR;
     spsi_chain_record_range(l);
     l->solve.iterations += r.iterations;

@@ -320,6 +320,9 @@ const char *job_advice(const job *j)
         return "a larger -block, another -seed, or a smaller -rtol";
     case SPS_STOP_ROUNDING:
         if (j->opt.eigs) return eigen_rounding(j);
+        if (j->opt.settings.norm == SPS_NORM_BACKWARD)
+            return "a larger -rtol: the backward error is at rounding level, "
+                   "so there is no better X in double precision";
         return "a larger -rtol, or -atol: rounding of x alone, eps |A||x|, is "
                "above the tolerance; -norm backward if that is enough";
     case SPS_STOP_MASS_INDEFINITE:

@@ -317,6 +317,25 @@ START_TEST(growth_along_a_null_vector_is_no_limit_of_rounding)
 }
 END_TEST
 
+/* One row makes ||A|| ||x|| so large that its rounding exceeds b; what is left
+ * is far below b and limited by the rounding of x in the other rows. */
+START_TEST(rounding_is_named_where_rows_differ_in_size)
+{
+    const double a[] = { 1e20, 0, 0, 0, 1, 1, 0, 1, 1 + 1e-10 };
+    sps_stop column[1];
+    problem p;
+
+    open_system(&p, small_matrix(3, a), 1);
+    p.b[0] = 1, p.b[1] = 1. / 3, p.b[2] = 1. / 7;
+    p.opt.nullspace = "none";
+    solve_columns(&p, column);
+    ck_assert(p.residual[0] > 1e-8 && p.residual[0] < 1e-6);
+    ck_assert_msg(column[0] == SPS_STOP_ROUNDING, "%s",
+                  sps_stop_string(column[0]));
+    problem_close(&p);
+}
+END_TEST
+
 /* --- stop reasons that were once wrong */
 
 /* The time limit expires during the iteration that reaches the tolerance. */
@@ -488,6 +507,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(what_is_not_finite_beside_a_null_space_is_told),
     RUNNER_TEST(an_inconsistent_system_converges_only_where_that_was_asked_for),
     RUNNER_TEST(minres_solves_in_the_sense_of_least_squares),
+    RUNNER_TEST(rounding_is_named_where_rows_differ_in_size),
     RUNNER_TEST(growth_along_a_null_vector_is_no_limit_of_rounding),
     RUNNER_TEST(a_solve_that_converged_met_no_limit),
     RUNNER_TEST(minres_does_not_blame_a_matrix_for_its_preconditioner),
