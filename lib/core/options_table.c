@@ -75,11 +75,13 @@ static const spsi_option rows[] = {
         .group = METHOD, .argument = "WHETHER",
         .help = "auto: solver auto may end with dense factors where n is at "
                 "most 2000; never: it may not"),
-    ROW(factors, WORD, .default_value = "auto", .words = "auto never",
+    ROW(factors, WORD, .default_value = "auto", .words = "auto never predict",
         .group = METHOD, .argument = "WHETHER",
         .help = "auto: solver auto may use sparse direct factors, first where "
                 "they are predicted to be faster, and at the end; never: it "
-                "may not"),
+                "may not; predict: it may, but preconditioner factor is only "
+                "analysed, counts the memory and notes the work of its "
+                "factors, and is applied as the identity"),
     ROW(reorder, WORD, .default_value = "none",
         .words = "none rcm morton metis auto", .group = METHOD,
         .argument = "WHICH",

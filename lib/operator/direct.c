@@ -333,6 +333,18 @@ static void release(sps_direct *d)
     d->claimed = 0;
 }
 
+/* Counts `bytes` in place of what was counted before. */
+static sps_status claim(sps_direct *d, size_t bytes)
+{
+    sps_status st;
+
+    release(d);
+    SPS_TRY(spsi_claim(d->ctx, bytes, "the factors"));
+    d->claimed = bytes;
+fail:
+    return st;
+}
+
 /* Makes one attempt at a factorisation with `spare` percent of additional
  * memory; all its memory is counted first. */
 static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
@@ -344,9 +356,7 @@ static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
         (size_t)fmax(least, more * (double)d->facts.bytes);
     sps_status st;
 
-    release(d);
-    SPS_TRY(spsi_claim(d->ctx, bytes, "the factors"));
-    d->claimed = bytes;
+    SPS_TRY(claim(d, bytes));
     SPS_TRY(require_time(d->ctx, spsi_direct_factor_seconds(d) +
                          spsi_direct_solve_seconds(d, width),
                          "factorisation, with one solve,"));
@@ -355,6 +365,11 @@ static sps_status attempt(sps_direct *d, const sps_factor_matrix *C, int spare,
     leave();
 fail:
     return st;
+}
+
+sps_status spsi_direct_predict(sps_direct *d)
+{
+    return claim(d, (size_t)d->facts.bytes);
 }
 
 sps_status spsi_direct_factor(sps_direct *d, int width)

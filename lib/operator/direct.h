@@ -40,6 +40,9 @@ void spsi_direct_keep(sps_direct *d);
  * less than predicted, including a solve with `width` columns: the library
  * cannot be interrupted, so the factorisation is not begun then. */
 sps_status spsi_direct_factor(sps_direct *d, int width);
+/* Counts the memory of the factors, which are not computed: ENOMEM if that is
+ * more than there is. */
+sps_status spsi_direct_predict(sps_direct *d);
 /* Returns the found.zero rows of the pivots treated as zero, counting from 1. */
 const int32_t *spsi_direct_zero_rows(const sps_direct *d);
 /* X := A^-1 X, where X is n x k, column-major, in host memory.  EUNFIT after

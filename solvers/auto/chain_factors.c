@@ -71,7 +71,7 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
 static bool allowed(const sps_chain *l)
 {
     return l->ctx->opt.place != SPS_CUDA && l->opt.norm != SPS_NORM_START &&
-           !strcmp(l->opt.factors, "auto");
+           strcmp(l->opt.factors, "never") != 0;
 }
 
 double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)

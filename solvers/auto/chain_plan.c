@@ -215,7 +215,7 @@ static double largest_fill(const sps_chain *l)
  * their first iteration if A is indefinite. */
 static void add_factors(sps_chain *l)
 {
-    if (l->A->n < FACTOR_ROWS || strcmp(l->opt.factors, "auto") ||
+    if (l->A->n < FACTOR_ROWS || !strcmp(l->opt.factors, "never") ||
         !spsi_direct_possible())
         return;
     if (l->symmetric)

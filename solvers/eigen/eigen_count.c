@@ -191,7 +191,7 @@ static bool small_enough(const sps_eigen *e)
 static bool sparse_enough(const sps_eigen *e)
 {
     return e->pencil.n >= SPARSE && counts(e) && !e->deflation.shared &&
-           !strcmp(e->opt.factors, "auto") &&
+           strcmp(e->opt.factors, "never") != 0 &&
            spsi_pencil_entries(&e->pencil) && spsi_direct_possible();
 }
 

@@ -8,6 +8,7 @@
 #include "driver/precond.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "operator/direct.h"
 #include "solvers/precond/schwarz.h"
@@ -16,13 +17,26 @@ struct factor {
     sps_precond super;
     sps_direct *d;
     double *columns;          /* n x width, column-major */
+    bool predicted;           /* option factors = predict: M is the identity */
 };
+
+static sps_status predict(struct factor *m)
+{
+    const sps_direct *d = m->d;
+
+    spsi_note(m->super.ctx, "factor: predicted, not computed: %lld entries in "
+              "the factors, %.3g operations, %.3g bytes, %.2g s",
+              (long long)d->facts.entries, d->facts.flops,
+              (double)d->facts.bytes, spsi_direct_factor_seconds(d));
+    return spsi_direct_predict(m->d);
+}
 
 static sps_status compute(struct factor *m)
 {
     sps_precond *M = &m->super;
     sps_status st;
 
+    if (m->predicted) return predict(m);
     SPS_TRY(spsi_direct_factor(m->d, M->width));
     M->zero_pivots = M->of_block ? 0 : m->d->found.zero;
     M->zero_rows = spsi_direct_zero_rows(m->d);
@@ -43,7 +57,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     struct factor *m = (struct factor *)M;
     sps_status st;
 
-    (void)opt;
+    m->predicted = !strcmp(opt->factors, "predict");
     SPS_TRY(spsi_direct_analyse(M->A, 0, &m->d));
     SPS_TRY(compute(m));
     SPS_TRY(SPS_NEW(M->ctx, M->n * M->width, &m->columns));
@@ -77,6 +91,7 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     const int64_t ld = M->n > 0 ? M->n : 1;
     sps_status st, solved;
 
+    if (m->predicted) return spsi_copy(R, Z);
     SPS_TRY(sps_block_get(R, 0, R->k, m->columns, ld, SPS_COL_MAJOR, SPS_HOST));
     solved = spsi_direct_solve(m->d, m->columns, R->k);
     SPS_TRY(sps_block_set(Z, 0, Z->k, m->columns, ld, SPS_COL_MAJOR, SPS_HOST));
@@ -97,12 +112,13 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
 {
     static const char *const kinds[] = { "L U", "L D L'",
                                          "L D L' without pivoting" };
-    const sps_direct *d = ((const struct factor *)M)->d;
+    const struct factor *m = (const struct factor *)M;
+    const sps_direct *d = m->d;
+    const sps_factor_facts *f = m->predicted ? &d->facts : &d->found;
 
     return (size_t)snprintf(text, size, "factor: %s by %s, %lld entries in the "
                             "factors, %.3g operations\n", kinds[d->kind],
-                            d->library->name, (long long)d->found.entries,
-                            d->found.flops);
+                            d->library->name, (long long)f->entries, f->flops);
 }
 
 SPS_DEFINE(sps_precond_type, spsi_precond_factor) = {

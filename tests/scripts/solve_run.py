@@ -387,6 +387,25 @@ def host_memory_is_limited(tmp):
         assert b"5242880 are available in total" in p.stderr, p.stderr
 
 
+def dry_run_predicts_factors(tmp):
+    """Nothing is factored: what is told of a large grid appears at once."""
+    m, out = poisson(f"{tmp}/m.mtx", 300), f"{tmp}/r.json"
+    common = ["-A", m, "-nrhs", 4, "-precond", "factor", "-json", out, *BASE]
+    p = subprocess.run([SOLVE, *map(str, common)], capture_output=True)
+    if b"no module for them" in p.stderr:
+        raise Skip("no factor module")
+    real = load_json(out)
+    p = run(*common, "-dry-run")
+    said = load_json(out)
+    assert b"factor: predicted, not computed: " in p.stdout, p.stdout
+    print(f"    host {said['bytes_host']} of {real['bytes_host']}, set-up "
+          f"{said['seconds']['setup']} of {real['seconds']['setup']}")
+    assert said["bytes_host"] >= 0.9 * real["bytes_host"]
+    p = run("-A", m, "-nrhs", 4, "-precond", "factor", "-dry-run", "-solver",
+            "cg", "-maxmem", "50M", *BASE, code=5)
+    assert b"the factors" in p.stderr, p.stderr
+
+
 def dry_run_says_what_it_does_not_count(tmp):
     m = poisson(f"{tmp}/small.mtx", 20)
     for words, first, note in (([], True, False),

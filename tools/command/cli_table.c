@@ -138,7 +138,9 @@ static const cli_option own[] = {
                 "the reason for the choice"),
     ROW("dry_run", dry_run, FLAG, .section = OUTPUT,
         .help = "read and set up but do not solve; print the memory that a run "
-                "will need, and the predicted times of the kernels"),
+                "will need, and the predicted times of the kernels; of sparse "
+                "factors (-factors auto, without -eigs) only the analysis is "
+                "made, and a note tells what they would take"),
     ROW("quiet", quiet, FLAG, .section = OUTPUT,
         .help = "no report and no progress line; errors are still printed"),
     ROW("config", config, FILE, .arg = "FILE", .section = OTHER,

@@ -220,6 +220,7 @@ int job_set_up(job *j)
     if (j->opt.dry_run) {
         o.max_iterations = 1;
         o.monitor = NULL;
+        if (!j->opt.eigs && !strcmp(o.factors, "auto")) o.factors = "predict";
     }
     if (j->opt.eigs) {
         st = eigen_set_up(j, &o);

@@ -32,7 +32,7 @@ _spsolve()
         COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
         return ;;
     -factors)
-        COMPREPLY=($(compgen -W 'auto never' -- "$cur"))
+        COMPREPLY=($(compgen -W 'auto never predict' -- "$cur"))
         return ;;
     -reorder)
         COMPREPLY=($(compgen -W 'none rcm morton metis auto' -- "$cur"))
