@@ -66,5 +66,45 @@ while read -r option value; do
         fail "spsolve.h, $member: the default, $value, is not in: $comment"
 done <"$tmp/defaults"
 [ $checked -ge 25 ] || fail "only $checked defaults were compared"
+
+# spsolve.1 tells of least squares: how they are judged, and how they are asked
+# for.
+part() { sed -n "/^\.SH $1\$/,/^\.SH $2\$/p" "$tmp/man"; }
+for name in lsqr lsmr; do
+    for section in "DESCRIPTION OPTIONS" "EXIT.STATUS FILES"; do
+        part $section | grep -qw $name || fail "spsolve.1, $section: no $name"
+    done
+done
+part EXAMPLES SEE.ALSO | grep -q '^least squares' ||
+    fail "spsolve.1 has no example of least squares"
+
+# spsolve.3 has every stop reason beside the exit code of tools/command/job.c,
+# whose switch the compiler compares with spsolve.h.
+sed 's/\\-/-/g; s/^\.BR* //' "$src/doc/spsolve.3" >"$tmp/man3"
+awk '/^\.SS Stop reasons/ { on = 1; next } /^\.S/ { on = 0 } !on { next }
+     tag { code = $1; tag = 0; next } /^\.TP/ { tag = 1; next }
+     /^\.PP/ { code = "none" }
+     { n = split($0, word, /[^A-Z_]+/)
+       for (i = 1; i <= n; i++)
+           if (word[i] ~ /^SPS_STOP_/) print word[i], code }' "$tmp/man3" |
+    sort >"$tmp/told"
+awk '/^static int exit_of_stop/ { on = 1 } /^}/ { on = 0 } !on { next }
+     /case SPS_STOP_/ { split($2, word, ":"); name[++n] = word[1] }
+     /EXIT_CONVERGED/ { code = 0 } /EXIT_NOT_CONVERGED/ { code = 1 }
+     /EXIT_BREAKDOWN/ { code = 4 } /return 128/ { code = 128 }
+     /break/ { code = "none" }
+     /return|break/ { while (n) print name[n--], code }' \
+    "$src/tools/command/job.c" | sort >"$tmp/exits"
+[ "$(wc -l <"$tmp/exits")" -ge 16 ] || fail "few stop reasons in job.c"
+diff "$tmp/told" "$tmp/exits" ||
+    fail "spsolve.3, Stop reasons: not those of job.c"
+
+# ... and every module that SPSOLVE_MODULE_PATH leads to.
+for file in $(grep -oE '"spsolve_[a-z-]+\.so"' "$src/lib/core/module.c" |
+    tr -d '"'); do
+    sed -n '/^SPSOLVE_MODULE_PATH/,/^\.TP/p' "$tmp/man3" | grep -qF "$file" ||
+        fail "spsolve.3, SPSOLVE_MODULE_PATH: no $file"
+done
+
 [ $failures -eq 0 ] && echo "names, and $checked defaults: good"
 exit $((failures > 0))

@@ -13,7 +13,8 @@ static const struct {
     const char *code, *text;
 } codes[] = {
     {"0", "every column converged, judged by residuals recomputed in twice the "
-          "precision (for least squares by A'r, if a null space was given)"},
+          "precision: b - A x; with lsqr and lsmr that, or A'(b - A x); if a "
+          "null space was given, b - A x without its part in it"},
     {"1", "some columns did not converge (limits, stagnation, rounding, an "
           "inconsistent system); the best iterate is written"},
     {"2", "wrong usage, or a method that does not fit the problem"},
@@ -36,6 +37,10 @@ static const struct {
      "keep the history and the report"},
     {"spsolve -A laplacian.mtx -nullspace auto",
      "a graph Laplacian: its null space is projected out"},
+    {"spsolve -A rect.mtx -B B.mtx -o X.mtx",
+     "least squares, since A is rectangular: the X of least norm"},
+    {"spsolve -A A.mtx -B B.mtx -solver lsmr -precond jacobi",
+     "least squares of any A, with its columns scaled to norm 1"},
     {"spsolve -A K.mtx -M M.mtx -eigs 16 -o modes.mtx",
      "the 16 lowest modes of a structure, with their vectors"},
     {"spsolve -A K.mtx -eigs 8 -rigid-body xyz.mtx",
@@ -264,10 +269,18 @@ static const char man_head[] =
     "solves.\n"
     ".PP\n"
     "After the iteration the residual b \\- A x of every column is computed\n"
-    "again, in twice the working precision; only that decides whether a\n"
-    "column has converged, and the exit status reports the result. The best\n"
-    "iterate is written however a solve ends: by a limit, a breakdown or\n"
-    "Ctrl\\-C.\n"
+    "again, in twice the working precision; only that, and in least squares\n"
+    "also the residual of the normal equations, decides whether a column has\n"
+    "converged, and the exit status reports the result. The best iterate is\n"
+    "written however a solve ends: by a limit, a breakdown or Ctrl\\-C.\n"
+    ".PP\n"
+    "The methods of least squares, lsqr and lsmr, minimise ||b \\- A x|| for A\n"
+    "of any shape and rank; \\-solver auto takes lsmr where A is rectangular\n"
+    "or \\-damp is set. From the initial guess zero, x is the solution of\n"
+    "least norm. A column has converged when r = b \\- A x meets the tolerance\n"
+    "of \\-norm, or when ||A'r|| is at most rtol ||A|| ||r||; with \\-damp d, A\n"
+    "is [A; d I] and b is [b; 0] in this. Preconditioners are none and\n"
+    "jacobi, which scales the columns of A.\n"
     ".PP\n"
     "With \\fB\\-eigs\\fR the program finds eigenpairs of A x = lambda M x\n"
     "instead, A symmetric and M positive definite, by the same products on\n"
