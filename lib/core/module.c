@@ -156,17 +156,27 @@ static bool in_folder(finder *f, visit v, const char *dir, size_t length,
     return n > 0 && (size_t)n < sizeof path && v(f, path);
 }
 
+/* Returns whether the name of this path is that of a shared library, as in
+ * x.so and x.so.6. */
+static bool names_library(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *end = strstr(slash ? slash : path, ".so");
+
+    return end && (end[3] == '\0' || end[3] == '.');
+}
+
 /* Visits the path that `request`, the value of SPSOLVE_MODULE_PATH, means.  It
- * names the file of the CUDA module, if it ends in ".so" and is no folder, or a
- * folder; in the first case the other modules are looked for in the folder of
- * that file. */
+ * names the file of the CUDA module, if it is a file or has the name of a shared
+ * library, or a folder; in the first case the other modules are looked for in
+ * the folder of that file. */
 static bool visit_requested(finder *f, visit v, const char *request)
 {
     struct stat st;
-    const char *slash = strrchr(request, '/'), *end = strrchr(request, '.');
+    const char *slash = strrchr(request, '/');
     const bool there = stat(request, &st) == 0;
 
-    if (there ? S_ISDIR(st.st_mode) : !end || strcmp(end, ".so") != 0)
+    if (there ? S_ISDIR(st.st_mode) : !names_library(request))
         return in_folder(f, v, request, strlen(request), "");
     if (f != &cuda)
         return in_folder(f, v, slash ? request : ".",

@@ -185,7 +185,7 @@ static void assert_complex(sps_context *ctx, const char *path)
         }
     sps_block_destroy(&X);
     ck_assert_int_eq(sps_block_read(ctx, path, NULL, false, &X), SPS_EPARSE);
-    ck_assert(strstr(sps_context_error(ctx), "the matrix is real"));
+    ck_assert(strstr(sps_context_error(ctx), "it must be real"));
 }
 
 START_TEST(complex_arrays_are_right_hand_sides_of_complex_matrices)
