@@ -215,21 +215,22 @@ class Matrix:
         return ctypes.cast(self.handle, ctypes.POINTER(Csr)).contents
 
     def _check_finite(self, values: Any) -> None:
-        """Raises MatrixError for a value on the host that is not finite; in
-        that case the sum is not finite either."""
-        if package_of(values) is not NUMPY:
-            return
+        """Raises MatrixError for a value that is not finite; in that case
+        the sum is not finite either, and the arrays pass the host."""
         with np.errstate(all="ignore"):
-            if np.isfinite(values.sum()):
+            if np.isfinite(float(values.sum())):
                 return
+        a, half = self.arrays, 1 + self.is_complex
+        values, indices, indptr = (NUMPY.from_any(part, None) for part in
+                                   (values, a.indices, a.indptr))
         wrong = np.flatnonzero(~np.isfinite(values))
         if wrong.size == 0:
             return
-        a, half, p = self.arrays, 1 + self.is_complex, wrong[0]
-        row = np.searchsorted(a.indptr, p, "right") - 1
+        p = wrong[0]
+        row = np.searchsorted(indptr, p, "right") - 1
         raise MatrixError(
             f"{self.name} has a value that is not finite, {values[p]}, in row "
-            f"{row // half}, column {a.indices[p] // half}, counted from 0")
+            f"{row // half}, column {indices[p] // half}, counted from 0")
 
     def new_values(self, values: Any) -> Any:
         """Returns the values for sps_operator_set_values, from an array or a

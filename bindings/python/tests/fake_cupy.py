@@ -129,6 +129,12 @@ class ndarray:
     def __int__(self):
         return int(self._a)
 
+    def __float__(self):
+        return float(self._a)
+
+    def sum(self):
+        return ndarray(self._a.sum())
+
     def all(self):
         return ndarray(self._a.all())
 

@@ -195,6 +195,18 @@ def arrays_that_are_still_being_written(x, host):
 
 
 @check
+def values_that_are_not_finite(x, host):
+    new = x.values() * 1.0
+    new[5] = float("nan")
+    with Solver(x.A, K) as s:
+        try:
+            s.update(new)
+        except libspsolve.MatrixError as e:
+            return str(e)
+    raise AssertionError("nan was taken")
+
+
+@check
 def values_that_are_still_being_written(x, host):
     B = x.array(draw(x.n))
     new = x.values() * 0.0

@@ -110,6 +110,19 @@ def test_values_and_matrices_are_updated_in_place(gpu, poisson, B):
             s.update(csr_matrix(sp.identity(400)))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_values_that_are_not_finite_are_refused(gpu, poisson, value):
+    wrong = poisson.copy()
+    wrong[3, 4] = value
+    where = "^A has a value that is not finite.*row 3, column 4, counted"
+    with pytest.raises(libspsolve.MatrixError, match=where):
+        Solver(csr_matrix(wrong))
+    with Solver(csr_matrix(poisson)) as s:
+        with pytest.raises(libspsolve.MatrixError, match=where):
+            s.update(ndarray(wrong.data))
+    HOST_PASSES.clear()             # of the arrays that the text is from
+
+
 def test_functions_get_device_arrays(gpu, poisson, B):
     A = csr_matrix(poisson)
     r = solve(lambda X: A @ X, ndarray(B), assume_a="pos",
