@@ -2,6 +2,8 @@
 /* owned.c - see owned.h. */
 #include "block/owned.h"
 
+#include <stdio.h>
+
 #include "block/single.h"
 #include "core/backend.h"
 
@@ -110,15 +112,19 @@ sps_status spsi_own_block_or_host(sps_owner *o, int64_t n, int k,
 {
     const size_t bytes = spsi_block_bytes(
         &(sps_block){ .n = n, .ld = spsi_block_ld(k) });
+    char why[256];
     sps_status st;
     bool room;
 
     SPS_TRY(spsi_has_room(o->ctx, bytes, &room));
-    if (!room) {
-        st = spsi_own_block_on_host(o, n, k, "the best iterate", X_p);
-        if (st != SPS_ENOMEM) return st;
-    }
-    SPS_TRY(spsi_own_block(o, n, k, X_p));
+    if (room) return spsi_own_block(o, n, k, X_p);
+    st = spsi_own_block_on_host(o, n, k, "the best iterate", X_p);
+    if (st != SPS_ENOMEM) return st;
+    snprintf(why, sizeof why, "%s", sps_context_error(o->ctx));
+    st = spsi_own_block(o, n, k, X_p);
+    if (st == SPS_EDEVMEM)
+        st = spsi_fail(o->ctx, st, "the best iterate, %zu bytes, fits neither "
+                       "on the GPU nor in host memory: %s", bytes, why);
 fail:
     return st;
 }

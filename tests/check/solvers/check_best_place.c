@@ -231,7 +231,8 @@ START_TEST(b_in_page_locked_memory_changes_no_bit)
 }
 END_TEST
 
-/* Then the block lies on the GPU if that has room for it. */
+/* Then the block lies on the GPU if that has room for it, else the error tells
+ * what both places said. */
 START_TEST(without_page_locked_memory_the_gpu_is_tried)
 {
     problem p = problem_of(false);
@@ -247,10 +248,16 @@ START_TEST(without_page_locked_memory_the_gpu_is_tried)
 
         ctx->opt.max_device_bytes -= p.bytes;
         ck_assert_int_eq(create(&p, "cg", 9, &s), SPS_EDEVMEM);
-        ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "bytes"));
         ck_assert_ptr_null(s);
         ck_assert_uint_eq(ctx->memory.device, device);
+    } else {
+        seen.block = p.bytes;
+        seen.blocks = 4;
+        ck_assert_int_eq(create(&p, "cg", 9, &s), SPS_EDEVMEM);
+        seen.block = 0;
     }
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "fits neither"));
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "bytes to share"));
     problem_free(&p);
 }
 END_TEST
