@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the suites of a stage on its GPU, many processes at once: long suites case
 by case, conform_kernels kernel by kernel.
-  usage: run_side_by_side.py [-j JOBS] [-limit SECONDS] [-left FILE] [SUITE...]
+  usage: run_side_by_side.py [-j JOBS] [-limit SECONDS] [-left FILE] [-gpus N]
+                             [SUITE...]
 Without suites, those of run-gpu-tests.  After SECONDS (3600) no job starts, and
-those that run are ended.  FILE names the jobs of an earlier run that were left;
+those that run are ended.  With N above 1 jobs see the GPUs 0 to N - 1 in turn,
+one each.  FILE names the jobs of an earlier run that were left;
 this one writes its own to $LOGS/left.  The environment is that of
 run-gpu-tests: a skip on a GPU is a failure, unless by design.  A line for each
 failure, the slowest jobs, and last: N passed, N failed, N left out by design,
@@ -71,8 +73,9 @@ def rank(job):
 class Run:
     """One job: its log, its counts."""
 
-    def __init__(self, job):
-        self.job, self.name = job, ".".join(w for w in job if w != "-")
+    def __init__(self, job, gpu=None):
+        self.job, self.gpu, self.name = \
+            job, gpu, ".".join(w for w in job if w != "-")
         self.log = os.path.join(LOGS, self.name.replace("/", "_") + ".log")
         self.seconds = 0
         self.passed = self.failed = self.left_out = 0
@@ -87,6 +90,8 @@ class Run:
             env["CK_RUN_CASE"] = self.job[1]
         if self.job[2] != "-":
             env["SPS_TEST_KERNEL"] = self.job[2]
+        if self.gpu is not None:
+            env["CUDA_VISIBLE_DEVICES"] = str(self.gpu)
         with open(self.log, "w", encoding="utf-8") as log:
             child = subprocess.Popen(
                 [f"tests/{self.job[0]}"], cwd=STAGE, env=env, stdout=log,
@@ -126,6 +131,7 @@ def main():
     a.add_argument("-j", type=int, default=os.cpu_count())
     a.add_argument("-limit", type=float, default=3600)
     a.add_argument("-left")
+    a.add_argument("-gpus", type=int, default=1)
     a.add_argument("suites", nargs="*")
     a = a.parse_args()
     deadline = time.time() + a.limit
@@ -138,7 +144,9 @@ def main():
         else:
             jobs = sum(pool.map(jobs_of, a.suites or placed()), [])
             jobs.sort(key=rank)
-        runs = list(pool.map(lambda job: Run(job).run(deadline), jobs))
+        gpus = [i % a.gpus if a.gpus > 1 else None for i in range(len(jobs))]
+        runs = list(pool.map(lambda job, gpu: Run(job, gpu).run(deadline),
+                             jobs, gpus))
     left = [r for r in runs if not r.ended]
     with open(os.path.join(LOGS, "left"), "w", encoding="utf-8") as f:
         f.writelines("\t".join(r.job) + "\n" for r in left)
