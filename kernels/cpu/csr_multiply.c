@@ -15,6 +15,7 @@
 #include "core/deadline.h"
 #include "core/owner.h"
 #include "cpu/csr_multiply_pattern.h"
+#include "cpu/known_rows.h"
 
 #include <math.h>
 
@@ -98,7 +99,8 @@ typedef struct multiply_job {
     int64_t row;             /* first row of the batch */
     int64_t bad;             /* first row whose columns are not those given in
                                 C */
-    int64_t *count;          /* number of entries of each row of the batch */
+    int64_t *count;          /* number of entries of each row of the batch; NULL
+                                if they are known */
     int32_t *col;            /* columns of the batch */
     void *val;               /* values of the batch */
     product_entry *table;    /* work arrays of product_room, those of all
@@ -359,4 +361,59 @@ sps_status spsi_cpu_csr_multiply_values(sps_context *ctx, const sps_csr *A,
 fail:
     spsi_owner_release(&j.own);
     return st;
+}
+
+/* ------------------------------------------- rows whose lengths are known */
+
+sps_status spsi_cpu_known_rows_room(sps_context *ctx, sps_csr *C)
+{
+    sps_status st;
+
+    spsi_free(ctx, C->col);
+    spsi_free(ctx, C->val);
+    C->col = NULL;
+    C->val = NULL;
+    SPS_TRY(spsi_new_raw(ctx, (size_t)C->nnz * sizeof *C->col,
+                         (void **)&C->col));
+    SPS_TRY(spsi_new_raw(ctx, (size_t)C->nnz * value_size(C), &C->val));
+    spsi_cpu_huge_pages(C->col, (size_t)C->nnz * sizeof *C->col);
+    spsi_cpu_huge_pages(C->val, (size_t)C->nnz * value_size(C));
+fail:
+    return st;
+}
+
+sps_status spsi_cpu_known_rows_open(sps_context *ctx, const sps_csr *A,
+                                    const sps_csr *B, const sps_csr *C,
+                                    sps_known_rows **rows_p)
+{
+    multiply_job *j;
+    sps_status st;
+
+    SPS_TRY_RETURN(SPS_NEW(ctx, 1, &j));
+    *j = (multiply_job){ .own = { .ctx = ctx }, .A = A, .B = B };
+    st = open_work(ctx, j);
+    j->start = C->rowptr;
+    j->col = C->col;
+    j->val = C->val;
+    *rows_p = j;
+    if (st != SPS_OK) spsi_cpu_known_rows_close(rows_p);
+    return st;
+}
+
+void spsi_cpu_known_rows_make(sps_known_rows *rows, int64_t first, int64_t last)
+{
+    if (rows->A->dtype == SPS_F64)
+        spsi_cpu_multiply_make_rows_f64(rows, first, last);
+    else
+        spsi_cpu_multiply_make_rows_f32(rows, first, last);
+}
+
+void spsi_cpu_known_rows_close(sps_known_rows **rows_p)
+{
+    sps_known_rows *rows = *rows_p;
+
+    if (!rows) return;
+    spsi_owner_release(&rows->own);
+    spsi_free(rows->own.ctx, rows);
+    *rows_p = NULL;
 }

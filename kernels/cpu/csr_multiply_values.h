@@ -128,7 +128,7 @@ INLINE void BODY(make_rows)(void *data, int64_t first, int64_t last)
         const int64_t i = j->row + r, at = j->start[i] - j->start[j->row];
 
         NAME(make_row)(j->A, j->B, i, &w, j->col + at, (REAL *)j->val + at);
-        j->count[i] = w.count;
+        if (j->count) j->count[i] = w.count;
     }
 }
 CLONED(static, NAME(make_rows),

@@ -100,7 +100,7 @@ static inline double *row_of(const sps_block *X, int64_t i)
     return (double *)X->data + i * X->ld;
 }
 
-/* For block_single.c: single-precision blocks are converted to double precision
+/* For chunks.c: single-precision blocks are converted to double precision
  * and back a few rows at a time, in a buffer that fits the L1 cache
  * (lib/block/single.h). */
 #define SINGLE_ROOM 2048 /* doubles in that buffer */

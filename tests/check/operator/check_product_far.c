@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_product_far.c - C = A B on the GPU for matrices in host memory, by
- * panels of rows: the bits are those of the host in panels of any number, and
- * failures lose nothing. */
+ * panels of rows, of which the host computes some: the bits are those of the
+ * host alone in panels of any number, and failures lose nothing. */
+#include "core/team.h"
+#include "cpu/known_rows.h"
 #include "tests/conform/kernels/spgemm_fixture.h"
 #include "tests/support/fail_alloc.h"
 
@@ -9,18 +11,22 @@
     if (runner_place() == SPS_HOST)                                            \
     runner_leave_out("the host multiplies as a whole")
 
-static void multiply_far(sps_context *ctx, const sps_csr *A, const sps_csr *B,
-                         const char *what)
+/* Returns the bytes of the columns and values of C. */
+static int64_t multiply_far(sps_context *ctx, const sps_csr *A,
+                            const sps_csr *B, const char *what)
 {
     sps_csr *C = NULL, *want = NULL;
+    int64_t bytes;
 
     OK(ctx, ctx->backend->csr_multiply(ctx, A, B, &C));
     OK(ctx, spsi_backends[0]->csr_multiply(ctx, A, B, &want));
     ck_assert_int_eq((int)C->place, SPS_HOST);
     ck_assert(C->props & SPS_SORTED);
     same_matrix(C, want, what);
+    bytes = C->nnz * (C->dtype == SPS_F64 ? 12 : 8);
     sps_csr_destroy(ctx, &C);
     sps_csr_destroy(ctx, &want);
+    return bytes;
 }
 
 /* Limits ctx to B and `more` bytes. */
@@ -47,7 +53,7 @@ START_TEST(products_of_the_zoo_have_the_bits_of_the_host)
 
             ctx->opt.max_device_bytes = 0;
             if (more[t / 3 % 3]) limit(ctx, B, more[t / 3 % 3]);
-            multiply_far(ctx, A, B, zoo_name(f));
+            (void)multiply_far(ctx, A, B, zoo_name(f));
             zoo_free(&A);
             zoo_free(&B);
         }
@@ -69,8 +75,104 @@ START_TEST(a_large_product_takes_little_of_the_gpu)
     B = zoo_matrix(zoo_find("grid7"), n, 3, ZOO_RANDOM, SPS_F64);
     for (size_t more = (size_t)1 << 20; more <= (size_t)64 << 20; more *= 8) {
         limit(ctx, B, more);
-        multiply_far(ctx, A, B, "rows of all lengths");
+        (void)multiply_far(ctx, A, B, "rows of all lengths");
         ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+    }
+    zoo_free(&A);
+    zoo_free(&B);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* ------------------------------------------------------------ host's share */
+
+enum { SOME = 7 };
+
+typedef struct share {
+    sps_known_rows *rows;
+    int64_t n;
+} share;
+
+/* Item i: SOME rows, the last ones first. */
+static void make_some(void *data, int64_t first, int64_t last)
+{
+    const share *s = data;
+
+    for (; first < last; first++) {
+        const int64_t end = s->n - SOME * first;
+
+        spsi_cpu_known_rows_make(s->rows, end < SOME ? 0 : end - SOME, end);
+    }
+}
+
+/* The product again, from the lengths of its rows, by all threads. */
+static sps_csr *by_known_rows(sps_context *ctx, const sps_csr *A,
+                              const sps_csr *B, const sps_csr *want)
+{
+    const int64_t n = A->nrow;
+    share s = { .n = n };
+    sps_csr *C = NULL;
+
+    OK(ctx, sps_csr_create(ctx, n, B->ncol, 0, A->dtype, &C));
+    memcpy(C->rowptr, want->rowptr, (size_t)(n + 1) * sizeof *C->rowptr);
+    C->nnz = want->nnz;
+    OK(ctx, spsi_cpu_known_rows_room(ctx, C));
+    OK(ctx, spsi_cpu_known_rows_open(ctx, A, B, C, &s.rows));
+    spsi_team_run(ctx, (n + SOME - 1) / SOME, (int64_t)1 << 30, make_some, &s);
+    spsi_cpu_known_rows_close(&s.rows);
+    ck_assert_ptr_null(s.rows);
+    return C;
+}
+
+START_TEST(rows_of_known_lengths_have_the_bits_of_the_product)
+{
+    sps_context *ctx = fixture_open_with(SPS_HOST, 3, true);
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int t = 0; t < 4; t++) {
+            const int64_t n = t / 2 ? 900 : 1;
+            const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
+            sps_csr *A = zoo_shape(f, n + 9, n, 7, ZOO_RANDOM, type);
+            sps_csr *B = zoo_shape(f, n, n + 5, 8, ZOO_RANDOM, type);
+            sps_csr *want = NULL, *C;
+
+            OK(ctx, ctx->backend->csr_multiply(ctx, A, B, &want));
+            C = by_known_rows(ctx, A, B, want);
+            same_matrix(C, want, zoo_name(f));
+            sps_csr_destroy(ctx, &C);
+            sps_csr_destroy(ctx, &want);
+            zoo_free(&A);
+            zoo_free(&B);
+        }
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Each of them computes rows: those of the GPU are copied to the host. */
+START_TEST(host_and_gpu_share_a_large_product)
+{
+    static const int32_t length[] = { 30, 28, 0, 40, 25 }, ten[] = { 10 };
+    const int64_t n = 160000;
+    sps_context *ctx;
+    sps_csr *A, *B;
+    int64_t down, made;
+
+    GPU_ONLY();
+    if (runner_quick()) runner_leave_out("a product of 300 MB");
+    ctx = runner_context();
+    A = zoo_rows(n, n, length, 5, 0, 5, ZOO_RANDOM, SPS_F64);
+    B = zoo_rows(n, n, ten, 1, 0, 6, ZOO_RANDOM, SPS_F64);
+    for (int limited = 0; limited < 2; limited++) {
+        if (limited) limit(ctx, B, (size_t)150 << 20);
+        down = -ctx->memory.to_host;
+        made = multiply_far(ctx, A, B, "a large product");
+        down += ctx->memory.to_host;
+        ck_assert_int_ge(made, (int64_t)256 << 20);
+        ck_assert_int_gt(down, made / 64);
+        if (ctx->threads > 1) ck_assert_int_lt(down, made);
+        if (limited)
+            ck_assert_uint_le(ctx->memory.device_peak,
+                              ctx->opt.max_device_bytes);
     }
     zoo_free(&A);
     zoo_free(&B);
@@ -145,6 +247,8 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(products_of_the_zoo_have_the_bits_of_the_host),
     RUNNER_TEST(a_large_product_takes_little_of_the_gpu),
+    RUNNER_TEST(rows_of_known_lengths_have_the_bits_of_the_product),
+    RUNNER_TEST(host_and_gpu_share_a_large_product),
     RUNNER_TEST(the_product_of_the_caller_is_the_same_with_and_without_room),
     RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
 };
