@@ -156,9 +156,10 @@ static sps_status take_precond(sps_linear *s, sps_precond *M)
                     (long long)M->n, (long long)s->n);
         return st;
     }
-    if (!strcmp(name, "none") ||
-        (!strcmp(name, "auto") && !s->A->A && !s->A->ranks))
-        return st;
+    if (!strcmp(name, "auto") && !s->A->A && !s->A->ranks)
+        name = s->A->diagonal ? spsi_precond_always()->name : "none";
+    if (!strcmp(name, "none")) return st;
+    s->opt.precond = name;
     st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate,
                              SPS_PASSES_LINEAR, &s->M);
     if (st == SPS_EUNFIT && !s->made.owned && spsi_expired(s->ctx))

@@ -18,7 +18,7 @@
 static bool can_park(const sps_linear *s)
 {
     return s->ctx->backend->share && s->n == s->least.nrow &&
-           !s->A->callback.apply && !spsi_comm_many(s->ctx);
+           !spsi_operator_calls(s->A) && !spsi_comm_many(s->ctx);
 }
 
 sps_status spsi_residual_create(sps_linear *s)

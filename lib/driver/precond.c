@@ -100,6 +100,33 @@ static sps_status counts_there(const sps_precond_type *type,
                      "it depends on the division of rows" : "", names);
 }
 
+/* Returns whether M of this type can read of A what it needs; columns: of A'A,
+ * by the norms of columns. */
+static bool has_entries(const sps_operator *A, const sps_precond_type *type,
+                        bool columns)
+{
+    return A->A || A->ranks || !(type->needs & SPS_NEEDS_CSR) ||
+           (A->diagonal && type->needs & SPS_DIAGONAL_ONLY && !columns);
+}
+
+static sps_status check_entries(const sps_operator *A,
+                                const sps_precond_type *type, bool columns)
+{
+    char names[128] = "";
+    size_t length = 0;
+
+    if (has_entries(A, type, columns)) return SPS_OK;
+    for (int i = 0; spsi_preconds[i] && length < sizeof names; i++)
+        if (A->diagonal && spsi_preconds[i]->needs & SPS_DIAGONAL_ONLY)
+            length += (size_t)snprintf(names + length, sizeof names - length,
+                                       "%s, ", spsi_preconds[i]->name);
+    return spsi_fail(A->ctx, SPS_EUNFIT, "%s needs the entries of the matrix, "
+                     "and %s; use %snone or a preconditioner of your own",
+                     type->name, A->diagonal
+                         ? "of streamed rows the diagonal alone is kept"
+                         : "this operator is a callback", names);
+}
+
 /* Builds M of the type `name`, whose requirements have been checked. */
 static sps_status build_named(const sps_operator *A, int width,
                               const sps_precond_type *type,
@@ -112,10 +139,7 @@ static sps_status build_named(const sps_operator *A, int width,
 
     if (A->ranks && type->over) SPS_TRY(type->over(A, opt, &type));
     SPS_TRY(counts_there(type, &A));
-    SPS_REQUIRE(A->ctx, A->A || A->ranks || !(type->needs & SPS_NEEDS_CSR),
-                SPS_EUNFIT, "%s needs the entries of the matrix, and this "
-                "operator is a callback; use none or a preconditioner of your own",
-                type->name);
+    SPS_TRY(check_entries(A, type, columns));
     SPS_TRY(spsi_precond_new(A->ctx, type, columns ? A->ncol : A->n, &M));
     M->A = A;
     M->of_block = A != whole;

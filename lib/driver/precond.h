@@ -21,6 +21,8 @@ enum {
     SPS_WANTS_DIAGONAL = 8,   /* for a method: M should be a diagonal */
     SPS_LEAST_SQUARES = 16,   /* for a method: solves least-squares problems
                                  with any A, by products with A and A' */
+    SPS_DIAGONAL_ONLY = 64,   /* with SPS_NEEDS_CSR: for a square matrix its
+                                 diagonal and products suffice */
     SPS_READS_THERE = 32      /* with SPS_NEEDS_CSR: reads the matrix in the
                                  memory where it is stored, its diagonal by
                                  spsi_matrix_diagonal, and copies entries to

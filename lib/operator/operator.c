@@ -322,6 +322,7 @@ void sps_operator_destroy(sps_operator **op_p)
     spsi_direct_destroy(&op->cache->direct);
     spsi_operator_drop_csr(op);
     sps_csr_destroy(ctx, &op->computed);
+    spsi_free(ctx, op->diagonal);
     spsi_ranks_destroy(ctx, &op->ranks);
     spsi_free(ctx, op->cache);
     spsi_free(ctx, op->choice.kernel);

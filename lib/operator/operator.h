@@ -84,6 +84,8 @@ struct sps_operator {
                                  values */
     sps_csr *computed;        /* the csr of sps_operator_rows, freed with the
                                  operator, or NULL */
+    double *diagonal;         /* of computed rows that are streamed, in host
+                                 memory; otherwise NULL */
     sps_operator_caller caller;
     sps_csr_local local;
     size_t local_bytes[4];    /* of the arrays of local; 0 if not owned */
@@ -99,6 +101,12 @@ struct sps_operator {
                                  callback.apply are NULL */
     sps_operator_callback callback;
 };
+
+/* Returns whether products call a function of the caller. */
+static inline bool spsi_operator_calls(const sps_operator *op)
+{
+    return op->callback.apply && !op->block;
+}
 
 /* Y = A X for an X of floats and a Y of doubles, if the operator's kernel can
  * do that (*served); otherwise Y is not changed. */

@@ -22,6 +22,11 @@ sps_status spsi_matrix_diagonal(const sps_operator *A, double *diagonal)
         SPS_TRY(spsi_ranks_own(A, &A));
         return spsi_matrix_diagonal(A, diagonal);
     }
+    if (A->diagonal) {
+        if (A->n > 0)
+            memcpy(diagonal, A->diagonal, (size_t)A->n * sizeof *diagonal);
+        return SPS_OK;
+    }
     if (b->local_diagonal)
         return b->local_diagonal(A->ctx, &A->local, diagonal);
     SPS_TRY(spsi_operator_fetch(A));

@@ -6,10 +6,11 @@
  *   it exceeds the GPU        rows are packed a portion at a time by the plan
  *                             of a streamed matrix; no csr exists.  To solvers
  *                             and preconditioners the operator is a callback
+ *                             with a diagonal
  *
  * Host memory in the second case: the packed panels that do not stay on the
- * GPU, and two portions of 128 MB at 12 bytes an entry.  Every computed row is
- * checked, whichever case it is. */
+ * GPU, 8 bytes a row, and two portions of 128 MB at 12 bytes an entry.  Every
+ * computed row is checked, whichever case it is. */
 #include <string.h>
 
 #include "core/abi.h"
@@ -21,6 +22,7 @@ typedef struct rows_job {
     void *data;
     const sps_csr *shape;
     int64_t longest;
+    double *diagonal;            /* of a square matrix; NULL: not wanted */
     int64_t entries;             /* entries of all rows so far */
     int64_t bad;                 /* first row that is not valid, or nrow */
     int code;                    /* what `make` returned; 0: success */
@@ -43,6 +45,23 @@ static int64_t invalid_row(const rows_job *j, int64_t count,
     return count;
 }
 
+/* Copies the diagonal entries of these rows, which are valid; it was 0. */
+static void take_diagonal(const rows_job *j, int64_t first, int64_t count,
+                          const int64_t *rowptr, const int32_t *col,
+                          const void *val)
+{
+    const bool wide = j->shape->dtype == SPS_F64;
+
+    for (int64_t i = 0; j->diagonal && i < count; i++) {
+        int64_t e = rowptr[i];
+
+        while (e < rowptr[i + 1] && col[e] < first + i) e++;
+        if (e < rowptr[i + 1] && col[e] == first + i)
+            j->diagonal[first + i] = wide ? ((const double *)val)[e]
+                                          : ((const float *)val)[e];
+    }
+}
+
 static bool failed(const rows_job *j)
 {
     return __atomic_load_n(&j->code, __ATOMIC_RELAXED) != 0 ||
@@ -63,6 +82,7 @@ static void make_checked(void *data, int64_t first, int64_t count,
         if (code == 0) bad = invalid_row(j, count, rowptr, col);
         if (code == 0 && bad == count) {
             spsi_team_add(&j->entries, rowptr[count]);
+            take_diagonal(j, first, count, rowptr, col, val);
             return;
         }
         if (code == 0) spsi_team_least(&j->bad, first + bad);
@@ -206,6 +226,8 @@ static sps_status create_far(rows_job *j, sps_operator *op, bool *far)
     kernel = op->local.far ? find_kernel(op->ctx, &p) : NULL;
     *far = kernel != NULL;
     if (!kernel) return SPS_OK;
+    if (op->n == op->ncol) SPS_TRY(SPS_NEW(op->ctx, op->n, &op->diagonal));
+    j->diagonal = op->diagonal;
     SPS_TRY(spsi_planner_pin(op->ctx, &p, kernel, &op->block));
     SPS_TRY(verdict(op->ctx, j));
     op->vector = op->plain = op->block;
@@ -256,6 +278,7 @@ static sps_status begin(sps_context *ctx, const sps_csr *shape, int width,
     op->ncol = shape->ncol;
     op->width = width;
     op->props = shape->props & (SPS_SYMMETRIC | SPS_SPD);
+    op->caller.nnz = shape->nnz;
     op->local = (sps_csr_local){ .nrow = shape->nrow, .ncol = shape->ncol,
                                  .nnz = shape->nnz, .dtype = shape->dtype };
     SPS_TRY(spsi_operator_decide_far(op, shape));
@@ -268,7 +291,8 @@ sps_status sps_operator_rows(sps_context *ctx, const sps_csr *shape,
                              int width, const sps_options *opt,
                              sps_operator **op_p)
 {
-    rows_job j = { make, data, shape, longest, 0, 0, 0 };
+    rows_job j = { .make = make, .data = data, .shape = shape,
+                   .longest = longest };
     sps_operator *op = NULL;
     bool far;
     sps_status st;

@@ -324,7 +324,7 @@ static void destroy(sps_precond *M)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {
     .name = "chebyshev", .symmetric = true,
-    .needs = SPS_NEEDS_CSR | SPS_READS_THERE,
+    .needs = SPS_NEEDS_CSR | SPS_DIAGONAL_ONLY | SPS_READS_THERE,
     .ranks = SPS_RANKS_SAME,
     .size = sizeof(struct chebyshev),
     .build = build, .update = update, .apply = apply, .destroy = destroy,

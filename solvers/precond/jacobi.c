@@ -84,7 +84,8 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
 
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
     .name = "jacobi", .always = true, .symmetric = true, .columns = true,
-    .needs = SPS_NEEDS_CSR | SPS_READS_THERE, .size = sizeof(struct jacobi),
+    .needs = SPS_NEEDS_CSR | SPS_DIAGONAL_ONLY | SPS_READS_THERE,
+    .size = sizeof(struct jacobi),
     .ranks = SPS_RANKS_SAME,
     .build = build, .update = update, .apply = apply,
 };
