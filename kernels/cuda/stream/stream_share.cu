@@ -392,6 +392,22 @@ sps_status spsi_stream_judge_end(const sps_stream_plan *plan,
     return mark(plan, plan->share.ended);
 }
 
+namespace {
+
+/* Queues the copy of rows of X.  Rows without gaps are one piece: initcheck
+ * takes minutes for millions of rows. */
+cudaError_t copy_rows(double *to, const double *from, size_t ld, size_t row,
+                      size_t rows, cudaStream_t stream)
+{
+    if (ld == row)
+        return cudaMemcpyAsync(to, from, rows * row, cudaMemcpyDeviceToHost,
+                               stream);
+    return cudaMemcpy2DAsync(to, row, from, ld, row, rows,
+                             cudaMemcpyDeviceToHost, stream);
+}
+
+} // namespace
+
 sps_status spsi_stream_share_ask(sps_stream_plan *plan,
                                  const sps_spmm_args *args)
 {
@@ -411,9 +427,8 @@ sps_status spsi_stream_share_ask(sps_stream_plan *plan,
             plan, (size_t)c.count * row,
             spsi_stream_fails(plan)
                 ? cudaErrorInvalidValue
-                : cudaMemcpy2DAsync(s->x, row, x, (size_t)args->X->ld *
-                                    sizeof(double), row, (size_t)c.count,
-                                    cudaMemcpyDeviceToHost, down)));
+                : copy_rows(s->x, x, (size_t)args->X->ld * sizeof(double), row,
+                            (size_t)c.count, down)));
     ctx->memory.to_host += c.count * (int64_t)row;
     SPS_CUDA(ctx, cudaEventRecord((cudaEvent_t)s->there, down));
     return SPS_OK;

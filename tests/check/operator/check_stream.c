@@ -129,7 +129,8 @@ START_TEST(all_sorts_of_values_and_columns_have_the_same_bits)
 
     GPU_ONLY();
     for (int sort = 0; sort < 4; sort++) {
-        sps_csr *A = matrix(lengths, 4, 40000, 60000);
+        const int64_t n = runner_quick() ? 20000 : 40000;
+        sps_csr *A = matrix(lengths, 4, n, 60000);
         double *v = A->val;
 
         for (int64_t e = 0; e < A->nnz; e++) {
@@ -319,7 +320,7 @@ START_TEST(every_copy_of_a_product_may_fail_and_nothing_is_lost)
         const size_t device = ctx->memory.device, host = ctx->memory.host;
 
         test->share = share;
-        for (int64_t n = 1;; n++) {
+        for (int64_t n = 1;; n += runner_quick() ? 6 : 1) {
             test->fail = n;
             if (sps_operator_apply(op, 1.0, X, 0.0, Y) == SPS_OK) break;
             ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), " bytes"));

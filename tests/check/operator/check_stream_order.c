@@ -162,11 +162,16 @@ END_TEST
 START_TEST(the_share_of_the_host_has_the_same_bits_whatever_is_late)
 {
     static const int64_t lengths[] = { 243, 243, 243, 0, 60 };
+    const int64_t n = runner_quick() ? 10000 : 30000;
+    const int step = runner_quick() ? 9 : 3;
+    const unsigned all = runner_quick()
+        ? SPS_STREAM_PRODUCT | SPS_STREAM_RELEASE | SPS_STREAM_DOWN |
+          SPS_STREAM_HOST : SPS_STREAM_HOST;
     sps_operator *op, *want;
     sps_csr *A;
 
     GPU_ONLY();
-    A = matrix(lengths, 5, 30000, 30000);
+    A = matrix(lengths, 5, n, n);
     for (int64_t i = 0; i < A->nrow; i += 5)     /* three rows of a node */
         for (int e = 243; e < 729; e++)
             A->col[A->rowptr[i] + e] = A->col[A->rowptr[i] + e % 243];
@@ -176,8 +181,9 @@ START_TEST(the_share_of_the_host_has_the_same_bits_whatever_is_late)
     ck_assert_int_gt(streaming(op)->share.most, 10);
     for (int share = -1; share <= 9; share += runner_quick() ? 10 : 5) {
         streaming(op)->test.share = share;
-        for (unsigned late = 0; late <= SPS_STREAM_HOST;
-             late = late ? 2 * late : SPS_STREAM_PRODUCT) {
+        for (unsigned late = 0; late <= all;
+             late = late ? 2 * late : runner_quick() ? all
+                                                     : SPS_STREAM_PRODUCT) {
             streaming(op)->test.late = late;
             products_are(op, want, 19, 2);
             products_are(op, want, 4, 1);
@@ -185,7 +191,7 @@ START_TEST(the_share_of_the_host_has_the_same_bits_whatever_is_late)
         }
     }
     streaming(op)->test.share = 0;               /* by the rates */
-    for (int k = 1; k <= 19; k += 3) products_are(op, want, k, 6);
+    for (int k = 1; k <= 19; k += step) products_are(op, want, k, 6);
     part(&A, &op, &want);
 }
 END_TEST
@@ -302,13 +308,21 @@ START_TEST(a_slow_link_gives_the_host_more_panels)
     sps_operator *op, *want;
     sps_stream_plan *plan;
     sps_csr *A;
+    double *right;
 
     GPU_ONLY();
     op = alike(&A, &want);
+    right = product(want, 2);
     plan = streaming(op);
     plan->test.share = 0;
     plan->test.late = SPS_STREAM_COPY;
-    products_are(op, want, 2, 6);
+    for (int i = 0; i < 6; i++) {
+        double *y = product(op, 2);
+
+        ck_assert(same(y, right, 2 * op->n));
+        free(y);
+    }
+    free(right);
     ck_assert(plan->share.by[1].link < 0.2 * ctx->machine.link);
     ck_assert_int_gt(plan->share.by[1].panels,
                      (plan->panels - plan->resident) * 3 / 4);

@@ -187,6 +187,23 @@ START_TEST(a_polynomial_of_degree_4_copies_a_band_once)
 }
 END_TEST
 
+/* Seven products need nine slots. */
+START_TEST(a_polynomial_of_degree_8_copies_a_band_one_and_a_half_times)
+{
+    sps_csr *A;
+    int64_t streamed;
+    pair p;
+
+    GPU_ONLY();
+    A = narrow();
+    open_with(&p, A, 8, some_panels(A) / 18 * 22);
+    streamed = (int64_t)p.far->block->streamed;
+    ck_assert(applies(&p, 1, 2, streamed + streamed / 2));
+    ck_assert(applies(&p, K, 3, streamed + streamed / 2));
+    close_pair(&p);
+}
+END_TEST
+
 /* Columns all over the matrix: products pass one by one, and that is said. */
 START_TEST(a_matrix_without_a_band_passes_for_each_product)
 {
@@ -305,6 +322,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(a_polynomial_of_degree_4_copies_a_band_once),
+    RUNNER_TEST(a_polynomial_of_degree_8_copies_a_band_one_and_a_half_times),
     RUNNER_TEST(a_matrix_without_a_band_passes_for_each_product),
     RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial),
     RUNNER_TEST(a_wait_that_is_left_out_of_a_polynomial_is_noticed),
