@@ -244,12 +244,55 @@ START_TEST(every_device_allocation_may_fail_and_nothing_is_lost)
 }
 END_TEST
 
+static sps_status share_nothing(sps_context *c, size_t bytes, void **p_p)
+{
+    (void)p_p;
+    return spsi_fail(c, SPS_ENOMEM, "no %zu bytes of page-locked memory",
+                     bytes);
+}
+
+/* The panels end with an error, and the caller's product on the host. */
+START_TEST(without_page_locked_memory_the_host_multiplies)
+{
+    const int64_t n = runner_quick() ? 3000 : 500000;
+    sps_context *ctx;
+    const sps_backend *real;
+    sps_backend poor;
+    sps_csr *A, *C = NULL, *want = NULL;
+    size_t device, host;
+
+    GPU_ONLY();
+    ctx = runner_context();
+    A = zoo_matrix(zoo_find("grid7"), n, 3, ZOO_RANDOM, SPS_F64);
+    real = ctx->backend;
+    OK(ctx, real->csr_multiply(ctx, A, A, &want));   /* makes scratch */
+    poor = *real;
+    poor.share = share_nothing;
+    device = ctx->memory.device;
+    host = ctx->memory.host;
+    ctx->backend = &poor;
+    ck_assert_int_eq(poor.csr_multiply(ctx, A, A, &C), SPS_ENOMEM);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "bytes"));
+    ck_assert_ptr_null(C);
+    ck_assert_uint_eq(ctx->memory.device, device);
+    ck_assert_uint_eq(ctx->memory.host, host);
+    OK(ctx, sps_csr_multiply(ctx, A, A, &C));
+    ctx->backend = real;
+    same_matrix(C, want, "by the host");
+    sps_csr_destroy(ctx, &C);
+    sps_csr_destroy(ctx, &want);
+    zoo_free(&A);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(products_of_the_zoo_have_the_bits_of_the_host),
     RUNNER_TEST(a_large_product_takes_little_of_the_gpu),
     RUNNER_TEST(rows_of_known_lengths_have_the_bits_of_the_product),
     RUNNER_TEST(host_and_gpu_share_a_large_product),
     RUNNER_TEST(the_product_of_the_caller_is_the_same_with_and_without_room),
+    RUNNER_TEST(without_page_locked_memory_the_host_multiplies),
     RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
 };
 RUNNER_MAIN("product_far", tests)
