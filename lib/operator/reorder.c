@@ -166,13 +166,18 @@ fail:
     return st;
 }
 
+/* Only if some coordinate is not finite, all of them come to the host, since
+ * the error names the first such one. */
 static sps_status check_finite(const sps_block *coords)
 {
     sps_context *ctx = coords->ctx;
     const int64_t m = coords->n, d = coords->k;
-    double *x = NULL;
+    double *x = NULL, most[3] = { 0 };
     sps_status st;
 
+    if (m == 0) return SPS_OK;
+    SPS_TRY(ctx->backend->maxabs(coords, most));
+    if (isfinite(most[0]) && isfinite(most[1]) && isfinite(most[2])) return st;
     SPS_TRY(SPS_NEW(ctx, m * d, &x));
     SPS_TRY(sps_block_get(coords, 0, (int)d, x, d, SPS_ROW_MAJOR, SPS_HOST));
     for (int64_t e = 0; e < m * d; e++)

@@ -207,11 +207,43 @@ START_TEST(an_operator_moves_less_than_64_kB)
 }
 END_TEST
 
+/* A preconditioner checks that coordinates are finite where they are stored. */
+START_TEST(coordinates_stay_on_the_gpu)
+{
+    sps_precond *M = NULL;
+    sps_block *X = NULL;
+    sps_operator *op;
+    sps_csr *A, *D;
+    sps_options o;
+    int64_t before;
+
+    if (!on_gpu()) runner_leave_out("coordinates on a GPU");
+    A = zoo_matrix(zoo_find("grid5"), 30000, 7, ZOO_RANDOM, SPS_F64);
+    D = lay_down(A);
+    op = operator_of(ctx, D, 4);
+    OK(ctx, sps_block_create(ctx, A->nrow, 3, &X));
+    OK(ctx, sps_block_random(X, 5));
+    sps_options_default(&o);
+    o.precond = "jacobi";
+    o.coords = X;
+    before = bytes_moved();
+    OK(ctx, sps_precond_create(op, 4, &o, &M));
+    ck_assert_msg(bytes_moved() - before < 65536, "%lld bytes",
+                  (long long)(bytes_moved() - before));
+    sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    sps_csr_destroy(ctx, &D);
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(entry_by_entry_and_merged_windows_agree),
     RUNNER_TEST(features_of_the_device_are_those_of_the_host),
     RUNNER_TEST(the_same_kernels_are_chosen_and_give_the_same_bits),
     RUNNER_TEST(every_kernel_plans_without_the_host),
     RUNNER_TEST(an_operator_moves_less_than_64_kB),
+    RUNNER_TEST(coordinates_stay_on_the_gpu),
 };
 RUNNER_MAIN_WITHIN("csr of the device", tests, open_context, close_context)
