@@ -10,6 +10,7 @@
 #include "core/comm.h"
 #include "cuda/base/library_check.h"
 #include "cuda/base/machine.h"
+#include "cuda/base/watch.h"
 #include "cuda/base/scan.h"
 #include "cuda/base/state.h"
 #include "cuda/base/upload.h"
@@ -270,16 +271,20 @@ sps_status upload_cuda(sps_context *ctx, void *to, const void *from,
 }
 
 /* Copies from device to host memory.  Small downloads go through the pinned
- * buffer `down`, so that the driver needs no staging; no operation is using it
- * then. */
+ * buffer `down`, so that the driver needs no staging, and a few numbers without
+ * a copy; no operation is using `down` then. */
 sps_status download_cuda(sps_context *ctx, void *to, const void *from,
                          size_t bytes)
 {
     sps_cuda_state *s = spsi_cuda_state(ctx);
     void *room = bytes <= s->down_bytes ? (void *)s->down : to;
+    const sps_cuda_piece few = { from, to, bytes };
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (bytes == 0) return SPS_OK;
+    if (bytes <= SPS_CUDA_READ_MOST && bytes % 4 == 0 &&
+        (uintptr_t)from % 4 == 0)
+        return spsi_cuda_read(ctx, &few, 1);
     SPS_CUDA(ctx, spsi_cuda_down(ctx, room, from, bytes));
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     if (room != to) memcpy(to, room, bytes);

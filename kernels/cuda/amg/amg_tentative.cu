@@ -9,6 +9,7 @@
  * its lanes compute products of 32 rows at a time, and all of them add these up
  * in the order of the rows, as the host does. */
 #include "cuda/amg/coarse.cuh"
+#include "cuda/base/watch.h"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -390,19 +391,14 @@ sps_status number_columns(sps_coarse *l, int32_t *width,
 sps_status read_counts(const sps_coarse *l, const unsigned long long *other,
                        sps_csr *made, bool *single)
 {
-    sps_context *ctx = l->ctx;
-    const int64_t *const from[] = {l->place + l->aggregates,
-                                   made->rowptr + made->nrow,
-                                   (const int64_t *)other};
-    const int64_t *found = (const int64_t *)spsi_cuda_state(ctx)->down;
+    unsigned long long several;
+    const sps_cuda_piece found[] = {
+        {l->place + l->aggregates, &made->ncol, sizeof made->ncol},
+        {made->rowptr + made->nrow, &made->nnz, sizeof made->nnz},
+        {other, &several, sizeof several}};
 
-    for (int t = 0; t < 3; t++)
-        SPS_CUDA(ctx, spsi_cuda_down(ctx, spsi_cuda_state(ctx)->down + t,
-                                     from[t], sizeof *from[t]));
-    SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    made->ncol = found[0];
-    made->nnz = found[1];
-    *single = found[2] == 0;
+    SPS_TRY_RETURN(spsi_cuda_read(l->ctx, found, 3));
+    *single = several == 0;
     return SPS_OK;
 }
 

@@ -3,6 +3,7 @@
  * staging buffers. */
 #include "cuda/base/library_check.h"
 #include "cuda/base/pinned.h"
+#include "cuda/base/watch.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -369,10 +370,12 @@ sps_status spsi_cuda_need_down(sps_context *ctx, size_t bytes)
 
     if (bytes <= s->down_bytes) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_wait(ctx));
-    if (s->down) spsi_cuda_unpin(s->down, s->down_bytes);
+    if (s->down) spsi_cuda_unpin(s->down, s->down_bytes + SPS_CUDA_ARRIVED);
     s->down = NULL;
     s->down_bytes = 0;
-    SPS_TRY_RETURN(spsi_cuda_pin(ctx, bytes, &p));
+    bytes = bytes < SPS_CUDA_READ_MOST ? SPS_CUDA_READ_MOST
+                                       : (bytes + 7) & ~(size_t)7;
+    SPS_TRY_RETURN(spsi_cuda_pin(ctx, bytes + SPS_CUDA_ARRIVED, &p));
     s->down = (double *)p;
     s->down_bytes = bytes;
     return SPS_OK;

@@ -4,9 +4,14 @@
  *
  * Row-major data is one strided copy.  Column-major data is transposed on the
  * device through padded shared memory, 32 x 32 at a time; to and from the host
- * it is staged in scratch memory, as many rows at a time as fit. */
+ * it is staged in scratch memory, as many rows at a time as fit.
+ *
+ * A few numbers are read without a copy (watch.h). */
 #include "cuda/base/device.cuh"
+#include "cuda/base/watch.h"
 #include "cuda/base/upload.h"
+
+#include <sched.h>
 
 namespace {
 
@@ -153,4 +158,87 @@ sps_status spsi_cuda_get(const sps_block *X, double *data, int64_t ld,
     }
     if (host) return slices(X, data, ld, false);
     return turn(ctx, false, numbers(X), X->ld, data, ld, X->n, X->k);
+}
+
+/* ------------------------------------------------------------ a few numbers */
+
+namespace {
+
+struct read_task {
+    sps_cuda_piece piece[SPS_CUDA_PIECES];
+    int pieces;
+    uint32_t *to;
+    int *arrived;
+};
+
+/* Writes the pieces one after the other to page-locked memory, and then sets
+ * *arrived. */
+__global__ void __launch_bounds__(256) read_pieces(const read_task t)
+{
+    uint32_t *to = t.to;
+
+    for (int q = 0; q < t.pieces; q++) {
+        const uint32_t *from = (const uint32_t *)t.piece[q].from;
+        const int words = (int)(t.piece[q].bytes / 4);
+
+        for (int w = (int)threadIdx.x; w < words; w += (int)blockDim.x)
+            to[w] = from[w];
+        to += words;
+    }
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    __threadfence_system();   /* orders the stores of all threads, too */
+    *(volatile int *)t.arrived = 1;
+}
+
+/* Waits for *arrived.  If the stream has ended without it, a synchronisation
+ * reports why. */
+sps_status await(sps_context *ctx, const int *arrived)
+{
+    constexpr int64_t looks = 1 << 14;   /* before the stream is asked */
+
+    for (int64_t t = 1; !__atomic_load_n(arrived, __ATOMIC_ACQUIRE); t++) {
+        if (t % looks > 0) continue;
+        if (cudaStreamQuery(spsi_cuda_state(ctx)->stream) != cudaErrorNotReady)
+            return spsi_cuda_wait(ctx);
+        cudaGetLastError();
+        sched_yield();
+    }
+    return SPS_OK;
+}
+
+/* Runs the task, with an `arrived` behind the results in `down`. */
+sps_status run_and_watch(sps_context *ctx, read_task t)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    size_t bytes = 0;
+
+    for (int q = 0; q < t.pieces; q++) bytes += t.piece[q].bytes;
+    t.arrived = (int *)((char *)s->down + s->down_bytes);
+    __atomic_store_n(t.arrived, 0, __ATOMIC_RELEASE);
+    SPS_TRY_RETURN(run_kernel(ctx, 1, bytes > 256 ? 256 : 32, read_pieces, t));
+    return await(ctx, t.arrived);
+}
+
+} // namespace
+
+sps_status spsi_cuda_read(sps_context *ctx, const sps_cuda_piece *piece,
+                          int pieces)
+{
+    sps_cuda_state *s = spsi_cuda_state(ctx);
+    const char *from;
+    read_task t = {};
+
+    SPS_TRY_RETURN(spsi_cuda_need_down(ctx, SPS_CUDA_READ_MOST));
+    from = (const char *)s->down;
+    t.pieces = pieces;
+    t.to = (uint32_t *)s->down;
+    for (int q = 0; q < pieces; q++) t.piece[q] = piece[q];
+    SPS_TRY_RETURN(run_and_watch(ctx, t));
+    for (int q = 0; q < pieces; q++) {
+        memcpy(piece[q].to, from, piece[q].bytes);
+        from += piece[q].bytes;
+        ctx->memory.to_host += (int64_t)piece[q].bytes;
+    }
+    return SPS_OK;
 }

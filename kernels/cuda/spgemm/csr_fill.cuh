@@ -142,7 +142,6 @@ sps_status fill_all(const product &p, const row_list *tier, bool known,
 sps_status open_result(const product &p, sps_csr *C, row_list *tier,
                        int *longest)
 {
-    sps_cuda_state *s = spsi_cuda_state(p.ctx);
     const size_t bytes = (p.way == MERGED ? 1 : tiers) * sizeof(int);
     int number[tiers];
 
@@ -150,13 +149,11 @@ sps_status open_result(const product &p, sps_csr *C, row_list *tier,
     SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, C->nrow, C->rowptr));
     if (p.way == ALIKE) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
     if (p.way != MERGED) SPS_TRY_RETURN(count_rows_of_tiers(p, p.count, 1));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down, C->rowptr + C->nrow,
-                                   sizeof C->nnz));
-    SPS_CUDA(p.ctx, spsi_cuda_down(p.ctx, s->down + 1, p.number,
-                                   bytes));
-    SPS_TRY_RETURN(spsi_cuda_wait(p.ctx));
-    memcpy(&C->nnz, s->down, sizeof C->nnz);
-    memcpy(number, s->down + 1, bytes);
+    const sps_cuda_piece found[] = {
+        {C->rowptr + C->nrow, &C->nnz, sizeof C->nnz},
+        {p.number, number, bytes}};
+
+    SPS_TRY_RETURN(spsi_cuda_read(p.ctx, found, 2));
     *longest = number[0];
     SPS_TRY_RETURN(take_entries(p, C));
     return p.way == MERGED || C->nnz == 0

@@ -5,6 +5,7 @@
 #ifndef SPS_CUDA_CSR_TIERS_CUH
 #define SPS_CUDA_CSR_TIERS_CUH
 
+#include "cuda/base/watch.h"
 #include "cuda/base/scan.h"
 #include "cuda/base/shared_limit.cuh"
 #include "cuda/spgemm/csr_alike.cuh"
