@@ -14,6 +14,9 @@ namespace {
 
 constexpr int warps = 8, steps = 16, share = 32 * steps;
 constexpr int tile = warps * share;
+/* Largest number of entries that one thread block scans alone, in one launch
+ * instead of three. */
+constexpr int64_t at_once = 4096;
 
 __device__ __forceinline__ int64_t warp_sum(int64_t v)
 {
@@ -71,17 +74,18 @@ sum_tiles(const int32_t *__restrict__ count, int64_t n, int64_t *part)
     }
 }
 
-/* Replaces part by its exclusive prefix sums; *total is the sum of all.  For
- * one thread block of 1024 threads. */
+/* offset[i] becomes the sum of from[0] .. from[i - 1], where `offset` may be
+ * `from`; *total is the sum of all n.  For one thread block of 1024 threads. */
+template <class X>
 __global__ void __launch_bounds__(1024)
-scan_parts(int64_t *part, int64_t parts, int64_t *total)
+scan_parts(const X *from, int64_t n, int64_t *offset, int64_t *total)
 {
     __shared__ int64_t of_warp[32];
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int64_t carry = 0;
 
-    for (int64_t base = 0; base < parts; base += 1024) {
-        int64_t i = base + threadIdx.x, v = i < parts ? part[i] : 0;
+    for (int64_t base = 0; base < n; base += 1024) {
+        int64_t i = base + threadIdx.x, v = i < n ? from[i] : 0;
         int64_t upto = warp_scan(v), below;
 
         if (lane == 31) of_warp[warp] = upto;
@@ -91,7 +95,7 @@ scan_parts(int64_t *part, int64_t parts, int64_t *total)
         upto += carry + (warp > 0 ? __shfl_sync(all_lanes, below, warp - 1)
                                   : 0);
         carry += __shfl_sync(all_lanes, below, 31);
-        if (i < parts) part[i] = upto - v;
+        if (i < n) offset[i] = upto - v;
         __syncthreads();
     }
     if (threadIdx.x == 0) *total = carry;
@@ -123,15 +127,15 @@ sps_status scan(sps_context *ctx, const int32_t *count, int64_t n,
 {
     unsigned parts = (unsigned)ceil_div(n, tile);
 
-    if (parts > 0)
-        SPS_TRY_RETURN(run_kernel(ctx, parts, 32 * warps, sum_tiles, count, n,
-                                  part));
-    SPS_TRY_RETURN(run_kernel(ctx, 1, 1024, scan_parts, part, parts,
-                              offset + n));
-    if (parts > 0)
-        SPS_TRY_RETURN(run_kernel(ctx, parts, 32 * warps, scan_tiles, count, n,
-                                  part, offset));
-    return SPS_OK;
+    if (n <= at_once)
+        return run_kernel(ctx, 1, 1024, scan_parts<int32_t>, count, n, offset,
+                          offset + n);
+    SPS_TRY_RETURN(run_kernel(ctx, parts, 32 * warps, sum_tiles, count, n,
+                              part));
+    SPS_TRY_RETURN(run_kernel(ctx, 1, 1024, scan_parts<int64_t>, part,
+                              (int64_t)parts, part, offset + n));
+    return run_kernel(ctx, parts, 32 * warps, scan_tiles, count, n, part,
+                      offset);
 }
 
 } // namespace
