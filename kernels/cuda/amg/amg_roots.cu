@@ -7,294 +7,222 @@
  * list varies from run to run and does not matter, since each node is decided
  * by integers of the step before.  A thread block appends the nodes that it
  * keeps with one atomic addition, because additions to one address are
- * serialised.  The host reads the number of undecided nodes after 8 rounds, which
- * often suffice, and then after every second one.
+ * serialised.  All rounds are one cooperative launch, whose thread blocks wait
+ * for each other between steps: most rounds are short, and the host need not
+ * know how many there are.
  *
  * Nodes that are not in the graph have t = u = 0, the smallest value, and need
  * no special treatment. */
 #include "cuda/amg/coarse.cuh"
 
+#include <cooperative_groups.h>
+
 namespace {
 
 constexpr uint64_t in = UINT64_MAX, out = 0;
-constexpr int rounds_first = 8, rounds_more = 2;   /* before the host looks */
-
-struct list {
-    int32_t *node;            /* the nodes of the list; NULL: all nodes */
-    int *count;
-};
-
-/* Number of nodes that a group of threads processes at the same time, so that
- * their loads, each of which waits for the one before, wait together. */
-constexpr int together = 4;
-
-/* The nodes of a group; -1: none. */
-struct few_nodes {
-    int32_t i[together];
-};
-
-/* Sets the list `next` to those nodes of the list `from` for which f.run<G>(
- * nodes, lane) returns their bit; lane 0 of a group of G threads says so. */
-template <int G, class F> __global__ void __launch_bounds__(256)
-run_list(int64_t n, const list from, const list next, const F f)
-{
-    constexpr int groups = 256 / G, warps = 256 / 32;
-    __shared__ int kept[warps], base;
-    const int lane = (int)threadIdx.x % G, warp = (int)threadIdx.x / 32;
-    const int64_t count = from.node ? *from.count : n;
-
-    for (int64_t first = (int64_t)blockIdx.x * groups * together; first < count;
-         first += (int64_t)gridDim.x * groups * together) {
-        few_nodes v;
-
-#pragma unroll
-        for (int u = 0; u < together; u++) {
-            const int64_t q = first + u * groups + (int)threadIdx.x / G;
-
-            v.i[u] = q >= count ? -1 : from.node ? from.node[q] : (int32_t)q;
-        }
-        const unsigned bits = f.template run<G>(v, lane);
-        int own = 0, below = 0, sum = 0;
-
-#pragma unroll
-        for (int u = 0; u < together; u++) {
-            const bool keep = bits >> u & 1 && v.i[u] >= 0 && lane == 0;
-            const unsigned all = __ballot_sync(all_lanes, keep);
-
-            below += __popc(all & ((1u << threadIdx.x % 32) - 1));
-            sum += __popc(all);
-            own += keep;
-        }
-        if (threadIdx.x % 32 == 0) kept[warp] = sum;
-        __syncthreads();
-        sum = 0;
-        for (int w = 0; w < warps; w++) {
-            if (w < warp) below += kept[w];
-            sum += kept[w];
-        }
-        if (threadIdx.x == 0 && sum > 0) base = atomicAdd(next.count, sum);
-        __syncthreads();
-#pragma unroll
-        for (int u = 0; own > 0 && u < together; u++)
-            if (bits >> u & 1 && v.i[u] >= 0)
-                next.node[base + below++] = v.i[u];
-    }
-}
-
-template <int G, class F>
-sps_status launch_list(sps_context *ctx, int64_t n, const list &from,
-                       const list &next, const F &f)
-{
-    const int64_t blocks = ceil_div(n, 256 / G * together);
-    const int64_t most = 8 * (int64_t)spsi_cuda_state(ctx)->sms;
-
-    return run_kernel(ctx, (unsigned)(blocks < most ? blocks : most), 256,
-                      run_list<G, F>, n, from, next, f);
-}
-
-/* Runs f for a list of at most n nodes with `mean` neighbours on average. */
-template <class F>
-sps_status each_listed(sps_context *ctx, int64_t n, int64_t mean,
-                       const list &from, const list &next, const F &f)
-{
-    return mean <= 5 ? launch_list<4>(ctx, n, from, next, f)
-         : mean <= 11 ? launch_list<8>(ctx, n, from, next, f)
-         : mean <= 31 ? launch_list<16>(ctx, n, from, next, f)
-                      : launch_list<32>(ctx, n, from, next, f);
-}
 
 struct graph {
     const int64_t *__restrict__ rowptr;
     const int32_t *__restrict__ col;
 };
 
-/* most[u] becomes the maximum of x over node v.i[u] and its neighbours, in all
- * lanes of the group, or 0 without a node. */
-template <int G>
-__device__ __forceinline__ void
-most_near(const graph &g, const uint64_t *x, const few_nodes &v, int lane,
-          unsigned long long (&most)[together])
+/* The lists of undecided nodes, and of nodes near them, before even and before
+ * odd rounds. */
+struct lists {
+    int32_t *open[2], *near[2];
+    int *opens, *nears;       /* their lengths, two each, zero at first */
+};
+
+struct task {
+    graph g;
+    const int32_t *aggregate; /* nodes with an aggregate are not in the graph */
+    uint64_t *t, *u;
+    int64_t n;
+    lists l;
+};
+
+/* Appends the nodes i of the threads with keep = true to a list, which has
+ * *count nodes; called by all threads of a block. */
+__device__ __forceinline__ void append(bool keep, int32_t i, int32_t *list,
+                                       int *count)
 {
-    int64_t p[together], end[together];
-    bool more = false;
+    constexpr int warps = 256 / 32;
+    __shared__ int kept[warps], base;
+    const int warp = (int)threadIdx.x / 32;
+    const unsigned all = __ballot_sync(all_lanes, keep);
+    int below = __popc(all & ((1u << threadIdx.x % 32) - 1)), sum = 0;
 
-#pragma unroll
-    for (int u = 0; u < together; u++) {
-        const int32_t i = v.i[u];
-
-        p[u] = i < 0 ? 0 : g.rowptr[i] + lane;
-        end[u] = i < 0 ? 0 : g.rowptr[i + 1];
-        most[u] = i < 0 ? 0 : x[i];
-        more = more || p[u] < end[u];
+    if (threadIdx.x % 32 == 0) kept[warp] = __popc(all);
+    __syncthreads();
+    for (int w = 0; w < warps; w++) {
+        if (w < warp) below += kept[w];
+        sum += kept[w];
     }
-    while (more) {
+    if (threadIdx.x == 0 && sum > 0) base = atomicAdd(count, sum);
+    __syncthreads();
+    if (keep) list[base + below] = i;
+}
+
+/* Number of neighbours that a thread loads together: each load waits for the
+ * ones before it, so the more of them wait together, the better. */
+constexpr int together = 8;
+
+/* Returns the maximum of x over node i and its neighbours, in all lanes of the
+ * group, or 0 if i is -1. */
+template <int G>
+__device__ __forceinline__ uint64_t most_near(const graph &g, const uint64_t *x,
+                                              int32_t i, int lane)
+{
+    const int64_t end = i < 0 ? 0 : g.rowptr[i + 1];
+    unsigned long long most = i < 0 ? 0 : x[i];
+
+    for (int64_t p = i < 0 ? 0 : g.rowptr[i] + lane; p < end;
+         p += together * G) {
         int32_t k[together];
 
-        more = false;
 #pragma unroll
-        for (int u = 0; u < together; u++) {
-            k[u] = p[u] < end[u] ? g.col[p[u]] : -1;
-            p[u] += G;
-            more = more || p[u] < end[u];
-        }
+        for (int u = 0; u < together; u++)
+            k[u] = p + u * G < end ? g.col[p + u * G] : -1;
 #pragma unroll
         for (int u = 0; u < together; u++) {
             const unsigned long long other = k[u] < 0 ? 0 : x[k[u]];
 
-            if (other > most[u]) most[u] = other;
+            if (other > most) most = other;
         }
     }
     __syncwarp();
-#pragma unroll
-    for (int u = 0; u < together; u++) most[u] = group_most<G>(most[u]);
+    return group_most<G>(most);
 }
 
-/* For list functions that look at each node by itself: the bits of the nodes
- * for which keep(i) is true. */
-template <class K>
-__device__ __forceinline__ unsigned each_node(const few_nodes &v, const K &keep)
+/* Lists the nodes of the graph, and those that are undecided with their first
+ * priority t[i]; u[i] becomes `out`. */
+__device__ __forceinline__ void open_lists(const task &w)
 {
-    unsigned bits = 0;
+    for (int64_t first = (int64_t)blockIdx.x * 256; first < w.n;
+         first += (int64_t)gridDim.x * 256) {
+        const int64_t i = first + threadIdx.x;
+        const bool near = i < w.n && w.aggregate[i] == -1;
+        const bool open = near && w.t[i] != out;
 
-#pragma unroll
-    for (int u = 0; u < together; u++)
-        if (v.i[u] >= 0 && keep(u, v.i[u])) bits |= 1u << u;
-    return bits;
+        if (i < w.n) w.u[i] = out;
+        if (open) w.t[i] = spsi_coarse_priority((uint64_t)i, 0);
+        append(near, (int32_t)i, w.l.near[0], w.l.nears);
+        append(open, (int32_t)i, w.l.open[0], w.l.opens);
+    }
 }
 
-/* Lists the nodes of the graph; u[i] of every other node i becomes `out`. */
-struct list_nodes {
-    const int32_t *aggregate;
-    uint64_t *u;
-
-    template <int G> __device__ unsigned run(const few_nodes &v, int) const
-    {
-        return each_node(v, [&](int, int32_t i) {
-            u[i] = out;
-            return aggregate[i] == -1;
-        });
-    }
-};
-
-/* Keeps the undecided nodes of a list and gives them their first priority
- * t[i]. */
-struct list_open {
-    uint64_t *t;
-
-    template <int G> __device__ unsigned run(const few_nodes &v, int) const
-    {
-        return each_node(v, [&](int, int32_t i) {
-            if (t[i] == out) return false;
-            t[i] = spsi_coarse_priority((uint64_t)i, 0);
-            return true;
-        });
-    }
-};
-
-/* Computes u[i], the largest t among node i and its neighbours, and keeps the
- * nodes that the next round needs. */
-struct spread {
-    graph g;
-    const uint64_t *t;
-    uint64_t *u;
-
-    template <int G> __device__ unsigned run(const few_nodes &v, int lane) const
-    {
-        unsigned long long most[together];
-
-        most_near<G>(g, t, v, lane, most);
-        return each_node(v, [&](int q, int32_t i) {
-            if (lane == 0) u[i] = most[q];
-            return most[q] != in && most[q] != out;
-        });
-    }
-};
-
-/* Decides which nodes become roots or can no longer become roots; the others
- * draw a new priority. */
-struct decide {
-    graph g;
-    const uint64_t *u;
-    uint64_t *t;
-    uint64_t round;
-
-    template <int G> __device__ unsigned run(const few_nodes &v, int lane) const
-    {
-        unsigned long long most[together];
-
-        most_near<G>(g, u, v, lane, most);
-        if (lane > 0) return 0;
-        return each_node(v, [&](int q, int32_t i) {
-            const uint64_t w = most[q];
-            const bool goes_in = w == t[i], open = !goes_in && w != in;
-
-            t[i] = goes_in ? in
-                 : open ? spsi_coarse_priority((uint64_t)i, round + 1) : out;
-            return open;
-        });
-    }
-};
-
-struct rounds {
-    sps_context *ctx;
-    graph g;
-    int64_t mean;             /* mean number of neighbours */
-    uint64_t *t, *u;
-    int64_t n;
-    list open[2], near[2];
-    uint64_t round;
-};
-
-/* Does a round; the lists that it writes (`next`) are the input of the round
- * after it. */
-sps_status do_round(rounds *r)
+/* Computes u[i], the largest t among node i and its neighbours; returns whether
+ * the next round needs node i. */
+template <int G>
+__device__ __forceinline__ bool spread(const task &w, int32_t i, int lane)
 {
-    const int now = (int)(r->round % 2), next = 1 - now;
+    const uint64_t most = most_near<G>(w.g, w.t, i, lane);
 
-    SPS_TRY_RETURN(clear(r->ctx, 2, r->open[next].count));
-    SPS_TRY_RETURN(each_listed(r->ctx, r->n, r->mean, r->near[now],
-                               r->near[next], spread{r->g, r->t, r->u}));
-    SPS_TRY_RETURN(each_listed(r->ctx, r->n, r->mean, r->open[now],
-                               r->open[next],
-                               decide{r->g, r->u, r->t, r->round}));
-    r->round++;
+    if (i >= 0 && lane == 0) w.u[i] = most;
+    return most != in && most != out;
+}
+
+/* Decides whether node i becomes a root or can no longer become one; if
+ * neither, it draws a new priority, and true is returned in lane 0. */
+template <int G>
+__device__ __forceinline__ bool decide(const task &w, uint64_t round, int32_t i,
+                                       int lane)
+{
+    const uint64_t own = i < 0 ? out : w.t[i];
+    const uint64_t most = most_near<G>(w.g, w.u, i, lane);
+    const bool goes_in = most == own, open = !goes_in && most != in;
+
+    if (i < 0 || lane > 0) return false;
+    w.t[i] = goes_in ? in
+           : open ? spsi_coarse_priority((uint64_t)i, round + 1) : out;
+    return open;
+}
+
+/* Appends to `next` those of `count` nodes for which f(i, lane) is true in lane
+ * 0 of a group of G threads; i is -1 for groups without a node. */
+template <int G, class F>
+__device__ __forceinline__ void run_list(const int32_t *node, int count,
+                                         int32_t *next, int *kept, const F &f)
+{
+    constexpr int groups = 256 / G;
+    const int lane = (int)threadIdx.x % G;
+
+    for (int64_t first = (int64_t)blockIdx.x * groups; first < count;
+         first += (int64_t)gridDim.x * groups) {
+        const int64_t q = first + (int)threadIdx.x / G;
+        const int32_t i = q < count ? node[q] : -1;
+        const bool keep = f(i, lane) && i >= 0 && lane == 0;
+
+        append(keep, i, next, kept);
+    }
+}
+
+template <int G>
+__global__ void __launch_bounds__(256, 4) find_roots(const task w)
+{
+    const cooperative_groups::grid_group grid =
+        cooperative_groups::this_grid();
+    const lists &l = w.l;
+
+    open_lists(w);
+    grid.sync();
+    for (uint64_t round = 0;; round++) {
+        const int now = (int)(round % 2), next = 1 - now;
+        const int opens = *(volatile int *)(l.opens + now);
+        const int nears = *(volatile int *)(l.nears + now);
+
+        if (opens == 0) return;
+        run_list<G>(l.near[now], nears, l.near[next], l.nears + next,
+                    [&](int32_t i, int lane) { return spread<G>(w, i, lane); });
+        grid.sync();
+        if (blockIdx.x == 0 && threadIdx.x == 0)
+            l.opens[now] = l.nears[now] = 0;   /* all have read them */
+        run_list<G>(l.open[now], opens, l.open[next], l.opens + next,
+                    [&](int32_t i, int lane) {
+                        return decide<G>(w, round, i, lane);
+                    });
+        grid.sync();
+    }
+}
+
+template <int G> sps_status launch_roots(sps_context *ctx, task w)
+{
+    const int sms = spsi_cuda_state(ctx)->sms;
+    const int64_t blocks = ceil_div(w.n, 256 / G);
+    void *arguments[] = {&w};
+    int most;
+
+    SPS_CUDA(ctx, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                      &most, find_roots<G>, 256, 0));
+    most *= sms;
+    SPS_CUDA(ctx, cudaLaunchCooperativeKernel(
+                      (const void *)find_roots<G>,
+                      dim3((unsigned)(blocks < most ? blocks : most)),
+                      dim3(256), arguments, 0, stream_of(ctx)));
     return SPS_OK;
-}
-
-/* Lists the undecided nodes, and all nodes of the graph. */
-sps_status open_rounds(rounds *r, holder *h, const int32_t *aggregate)
-{
-    const int64_t n = r->n;
-    int32_t *node;
-    int *count;
-
-    SPS_TRY_RETURN(h->take(4 * n, &node));
-    SPS_TRY_RETURN(h->take(4, &count));
-    SPS_TRY_RETURN(clear(r->ctx, 4, count));
-    for (int t = 0; t < 2; t++) {
-        r->open[t] = {node + t * n, count + 2 * t};
-        r->near[t] = {node + (2 + t) * n, count + 2 * t + 1};
-    }
-    SPS_TRY_RETURN(launch_list<1>(r->ctx, n, list{NULL, NULL}, r->near[0],
-                                  list_nodes{aggregate, r->u}));
-    return launch_list<1>(r->ctx, n, r->near[0], r->open[0], list_open{r->t});
 }
 
 } // namespace
 
 sps_status spsi_coarse_roots(sps_coarse *l, uint64_t *t, uint64_t *u)
 {
-    rounds r = {l->ctx, {l->rowptr, l->col}, l->edges / (l->nodes + 1), t, u,
-                l->nodes};
-    int left, count = rounds_first;
-    holder h(l->ctx);
+    const int64_t n = l->nodes, mean = l->edges / (n + 1);
+    sps_context *ctx = l->ctx;
+    holder h(ctx);
+    int32_t *node;
+    int *count;
 
-    if (l->nodes == 0) return SPS_OK;
-    SPS_TRY_RETURN(open_rounds(&r, &h, l->aggregate));
-    do {
-        for (int q = 0; q < count; q++) SPS_TRY_RETURN(do_round(&r));
-        SPS_TRY_RETURN(download(l->ctx, 1, r.open[r.round % 2].count, &left));
-        count = rounds_more;
-    } while (left > 0);
-    return SPS_OK;
+    if (n == 0) return SPS_OK;
+    SPS_TRY_RETURN(h.take(4 * n, &node));
+    SPS_TRY_RETURN(h.take(4, &count));
+    SPS_TRY_RETURN(clear(ctx, 4, count));
+    const task w = {{l->rowptr, l->col}, l->aggregate, t, u, n,
+                    {{node, node + n}, {node + 2 * n, node + 3 * n}, count,
+                     count + 2}};
+
+    return mean < together      ? launch_roots<1>(ctx, w)
+         : mean < 2 * together  ? launch_roots<2>(ctx, w)
+         : mean < 4 * together  ? launch_roots<4>(ctx, w)
+         : mean < 16 * together ? launch_roots<16>(ctx, w)
+                                : launch_roots<32>(ctx, w);
 }
