@@ -32,17 +32,25 @@ struct single_rows {
     entries A;
     const double *__restrict__ s, *__restrict__ most;
 
-    /* Returns the strength of the coupling of entry p in row i, which is 0 on
-     * the diagonal. */
-    __device__ double coupling(int64_t p, int64_t i) const
+    /* Loads U entries of row i from p on, each G behind the one before: their
+     * columns, or -1 from `end` on, and the strengths of their couplings, which
+     * are 0 on the diagonal. */
+    template <int G, int U>
+    __device__ void load(int64_t p, int64_t end, int64_t i, int32_t *k,
+                         double *c) const
     {
-        const int32_t k = A.col[p];
-
-        return k == i ? 0 : -(A.val[p] * s[i] * s[k]);
+#pragma unroll
+        for (int u = 0; u < U; u++) {
+            k[u] = p + u * G < end ? A.col[p + u * G] : -1;
+            c[u] = p + u * G < end ? A.val[p + u * G] : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < U; u++)
+            c[u] = k[u] < 0 || k[u] == i ? 0 : -(c[u] * s[i] * s[k[u]]);
     }
     __device__ bool strong(double c, int64_t i, int32_t k) const
     {
-        return is_strong(c, SPS_COARSE_THETA, most[i], most[k]);
+        return k >= 0 && is_strong(c, SPS_COARSE_THETA, most[i], most[k]);
     }
     __device__ int64_t begin(int64_t i) const { return i < 0 ? 0 : A.rowptr[i]; }
     __device__ int64_t end(int64_t i) const
@@ -51,15 +59,25 @@ struct single_rows {
     }
 };
 
+/* Numbers of entries that a lane loads together. */
+constexpr int count_together = 8, list_together = 2;
+
 struct count_strong : single_rows {
     int32_t *count;
 
     template <int G> __device__ void run(int64_t i, int lane) const
     {
+        constexpr int U = count_together;
+        int32_t k[U];
+        double c[U];
         int found = 0;
 
-        for (int64_t p = begin(i) + lane; p < end(i); p += G)
-            found += strong(coupling(p, i), i, A.col[p]);
+        for (int64_t p = begin(i) + lane; p < end(i); p += U * G) {
+            load<G, U>(p, end(i), i, k, c);
+#pragma unroll
+            for (int u = 0; u < U; u++) found += strong(c[u], i, k[u]);
+        }
+        __syncwarp();
         found = group_sum<G>(found);
         if (i >= 0 && lane == 0) count[i] = found;
     }
@@ -70,26 +88,42 @@ struct list_strong : single_rows {
 
     template <int G> __device__ void run(int64_t i, int lane) const
     {
+        constexpr int U = list_together;
         const int64_t first = begin(i), last = end(i);
-        const int steps = __reduce_max_sync(
-            all_lanes, (int)((last - first + G - 1) / G));
+        const int64_t longest = group_most<32>(last - first);
         int64_t to = i < 0 ? 0 : g.rowptr[i];
+        int32_t k[U];
+        double c[U];
 
-        for (int t = 0; t < steps; t++) {
-            const int64_t p = first + (int64_t)t * G + lane;
-            const double c = p < last ? coupling(p, i) : 0;
-            const bool mine = p < last && strong(c, i, A.col[p]);
-            const unsigned all = group_ballot<G>(mine);
-            const int64_t at = to + __popc(all & ((1u << lane) - 1));
+        for (int64_t t = 0; t < longest; t += U * G) {
+            load<G, U>(first + t + lane, last, i, k, c);
+#pragma unroll
+            for (int u = 0; u < U; u++) {
+                const bool mine = strong(c[u], i, k[u]);
+                const unsigned all = group_ballot<G>(mine);
+                const int64_t at = to + __popc(all & ((1u << lane) - 1));
 
-            if (mine) {
-                g.col[at] = A.col[p];
-                g.weight[at] = c;
+                if (mine) {
+                    g.col[at] = k[u];
+                    g.weight[at] = c[u];
+                }
+                to += __popc(all);
             }
-            to += __popc(all);
         }
     }
 };
+
+/* Counts the strong couplings of n rows of `mean` entries. */
+sps_status count_all(sps_context *ctx, int64_t n, int64_t mean,
+                     const count_strong &f)
+{
+    constexpr int U = count_together;
+
+    return mean < U     ? launch_groups<1>(ctx, n, NULL, f)
+         : mean < 2 * U ? launch_groups<2>(ctx, n, NULL, f)
+         : mean < 4 * U ? launch_groups<4>(ctx, n, NULL, f)
+                        : launch_groups<16>(ctx, n, NULL, f);
+}
 
 /* --------------------------------------------------- nodes of several rows */
 
@@ -361,9 +395,9 @@ sps_status strength_single(sps_coarse *l)
     holder h(ctx);
 
     SPS_TRY_RETURN(h.take(n, &count));
-    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL, count_strong{s, count}));
+    if (n > 0) SPS_TRY_RETURN(count_all(ctx, n, mean, {s, count}));
     SPS_TRY_RETURN(open_graph(l, count));
-    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL,
+    SPS_TRY_RETURN(each_group(ctx, n, mean / list_together, NULL,
                               list_strong{s, {l->rowptr, l->col, l->weight}}));
     give_back(l, &l->most);
     return SPS_OK;
