@@ -4,8 +4,11 @@
  * T); solvers/amg/filter.c and prolongator.c have the formulas.
  *
  * A_F T is a product of sparse matrices, whose sums are chains of fused
- * multiply-adds; everything else rounds each product and each sum. */
+ * multiply-adds; everything else rounds each product and each sum.  With one
+ * near-null vector T has at most one entry in each row, and rows of P are
+ * formed in registers. */
 #include "cuda/amg/coarse.cuh"
+#include "cuda/base/watch.h"
 
 namespace {
 
@@ -159,6 +162,149 @@ struct combine {
     }
 };
 
+/* Rows of A_F T for a T with at most one entry in each row: of a row in a group
+ * of G lanes, lanes hold one column each.  The products of a column are added
+ * in ascending order of the entries of A_F, as in a product of sparse
+ * matrices. */
+struct single_product {
+    entries F, T;
+
+    /* Sets *col and *sum of this lane; returns the number of columns, which is
+     * more than G if they do not fit: lane t has the column that appears as
+     * number t. */
+    template <int G> __device__ int gather(int64_t i, int lane, int32_t *col,
+                                           double *sum) const
+    {
+        const int64_t first = i < 0 ? 0 : F.rowptr[i];
+        const int64_t end = i < 0 ? 0 : F.rowptr[i + 1];
+        const int longest = __reduce_max_sync(all_lanes, (int)(end - first));
+        int count = 0;
+
+        *col = -1;
+        *sum = -0.0;
+        for (int base = 0; base < longest; base += G) {
+            const int64_t p = first + base + lane;
+            const int32_t k = p < end ? F.col[p] : -1;
+            const int64_t at = k < 0 ? 0 : T.rowptr[k];
+            const bool some = k >= 0 && at < T.rowptr[k + 1];
+            const int32_t c = some ? T.col[at] : -1;
+            const double a = some ? F.val[p] : 0, b = some ? T.val[at] : 0;
+
+            for (int u = 0; u < min(longest - base, G); u++) {
+                const int32_t next = __shfl_sync(all_lanes, c, u, G);
+                const double x = __shfl_sync(all_lanes, a, u, G);
+                const double y = __shfl_sync(all_lanes, b, u, G);
+                const bool own = next >= 0 && *col == next;
+                const bool held = group_ballot<G>(own) != 0;
+                const bool fresh = next >= 0 && !held;
+
+                if (own || (fresh && lane == count)) {
+                    *sum = fma(x, y, *sum);
+                    *col = next;
+                }
+                count += fresh;
+            }
+        }
+        return count;
+    }
+};
+
+struct count_single : single_product {
+    int32_t *count, *over;    /* *over is set if a row does not fit */
+
+    template <int G> __device__ void run(int64_t i, int lane) const
+    {
+        int32_t col;
+        double sum;
+        const int columns = gather<G>(i, lane, &col, &sum);
+
+        if (i < 0 || lane > 0) return;
+        count[i] = columns;
+        if (columns > G) *over = 1;
+    }
+};
+
+/* Computes rows of P. */
+struct smooth_single : single_product {
+    const double *factor;     /* as in `combine` */
+    double omega;
+    const int64_t *rowptr;
+    int32_t *to_col;
+    double *to_val;
+
+    template <int G> __device__ void run(int64_t i, int lane) const
+    {
+        int32_t col;
+        double sum;
+        const int columns = gather<G>(i, lane, &col, &sum);
+        const int longest = __reduce_max_sync(all_lanes, columns);
+        int64_t to = i < 0 ? 0 : rowptr[i];
+
+        for (int u = 0; u < longest; u++) {
+            const int32_t other = __shfl_sync(all_lanes, col, u, G);
+
+            to += other >= 0 && other < col;
+        }
+        if (i < 0 || lane >= columns) return;
+        const int64_t own = T.rowptr[i];
+        double x = sum * (-omega * factor[i] * factor[i]);
+
+        if (own < T.rowptr[i + 1] && T.col[own] == col) x += T.val[own];
+        to_col[to] = col;
+        to_val[to] = x;
+    }
+};
+
+/* Counts the entries of P, which has `count` in each row, and reads whether all
+ * rows have fitted. */
+sps_status open_single(sps_coarse *l, const int32_t *count, sps_csr *P,
+                       bool *fits)
+{
+    const int64_t n = l->T->nrow;
+    int64_t nnz;
+    int32_t over;
+
+    SPS_TRY_RETURN(open_offsets(l->ctx, count, n, l->T->ncol, P));
+    const sps_cuda_piece found[] = {{P->rowptr + n, &nnz, sizeof nnz},
+                                    {count + n, &over, sizeof over}};
+
+    SPS_TRY_RETURN(spsi_cuda_read(l->ctx, found, 2));
+    *fits = over == 0;
+    return *fits ? open_entries(l->ctx, nnz, P) : SPS_OK;
+}
+
+/* Creates P for a T with at most one entry in each row, by groups of lanes for
+ * rows of A_F of this mean length; *P_p stays NULL if a row of P has more
+ * entries than a group has lanes. */
+sps_status prolong_single(sps_coarse *l, const sps_csr *F, double omega,
+                          int64_t mean, sps_csr **P_p)
+{
+    sps_context *ctx = l->ctx;
+    const single_product t = {entries_of(F), entries_of(l->T)};
+    const int64_t n = F->nrow;
+    holder h(ctx);
+    int32_t *count;
+    sps_csr made = {};
+    bool fits = true;
+    sps_status st;
+
+    SPS_TRY_RETURN(h.take(n + 1, &count));
+    SPS_TRY_RETURN(clear(ctx, 1, count + n));
+    SPS_TRY_RETURN(each_group(ctx, n, mean, NULL,
+                              count_single{t, count, count + n}));
+    st = open_single(l, count, &made, &fits);
+    if (st == SPS_OK && fits)
+        st = each_group(ctx, n, mean, NULL,
+                        smooth_single{t, l->F ? l->factor : l->scale, omega,
+                                      made.rowptr, made.col,
+                                      (double *)made.val});
+    if (st == SPS_OK && !fits) {
+        spsi_cuda_release(ctx, made.rowptr, (size_t)(n + 1) * sizeof(int64_t));
+        return SPS_OK;
+    }
+    return spsi_cuda_csr_finish(ctx, st, &made, P_p);
+}
+
 } // namespace
 
 sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered)
@@ -192,13 +338,21 @@ sps_status spsi_coarse_prolong(sps_coarse *l, bool smooth, double omega,
                                sps_csr **P_p)
 {
     const sps_csr *F = l->F ? l->F : &l->A;
+    const int64_t mean = F->nnz / (F->nrow + 1);
     sps_csr *P = NULL;
     sps_status st;
 
+    *P_p = NULL;
     if (!smooth)
         return sps_csr_wrap(l->ctx, l->T->nrow, l->T->ncol, l->T->nnz,
                             l->T->rowptr, l->T->col, l->T->val, SPS_F64,
                             SPS_CUDA, SPS_COPY, P_p);
+    if (l->vectors == 1) {
+        SPS_TRY_RETURN(prolong_single(l, F, omega, mean, P_p));
+        if (!*P_p && mean < 32)
+            SPS_TRY_RETURN(prolong_single(l, F, omega, 32, P_p));
+    }
+    if (*P_p) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_csr_multiply(l->ctx, F, l->T, &P));
     st = each_group(l->ctx, l->A.nrow, P->nnz / (l->A.nrow + 1), NULL,
                     combine{l->F ? l->factor : l->scale, omega,
