@@ -121,18 +121,19 @@ typedef enum sps_coarse_array {
 typedef struct sps_coarse_cycle {
     /* val[p] = r_i a_ij / c_j for the entries of A in doubles; r and c are n x
      * 1, and NULL stands for ones.  dtype is the type of val; if it is SPS_F32
-     * the values are rounded to floats, and *largest is the largest magnitude
-     * before rounding, or NaN if there is one. */
+     * the values are rounded to floats, and element `at` of `largest`, 0 at
+     * first, becomes the largest magnitude before rounding, or NaN if there is
+     * one. */
     sps_status (*weigh)(sps_context *ctx, const sps_csr *A, const sps_block *r,
                         const sps_block *c, sps_dtype dtype, void *val,
-                        double *largest);
+                        sps_block *largest, int at);
     /* val = the values of P - f diag(d) AP, on the pattern of AP, in doubles or
-     * rounded to floats, with *largest as from `weigh`.  P and AP are in
+     * rounded to floats, with `largest` as in `weigh`.  P and AP are in
      * doubles, d is n x 1.  *within: whether AP has all entries of P; otherwise
      * the values are meaningless. */
     sps_status (*ahead)(sps_context *ctx, const sps_csr *P, const sps_csr *AP,
                         double f, const sps_block *d, sps_dtype dtype,
-                        void *val, double *largest, bool *within);
+                        void *val, sps_block *largest, int at, bool *within);
     /* u_ij = d_i c_j r_ij for R in doubles and U in floats; c is in host
      * memory. */
     sps_status (*enter)(const sps_block *d, const double *c,

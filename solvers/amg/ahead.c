@@ -37,26 +37,19 @@ static bool ahead_row(const sps_csr *P, const sps_csr *AP, int64_t i, double by,
     return q == P->rowptr[i + 1];
 }
 
-sps_status spsi_amg_ahead(const amg *m, const amg_level *l, sps_csr *S,
-                          bool *within)
+sps_status spsi_amg_ahead(amg *m, const amg_level *l, sps_csr *S, bool *within)
 {
     const double f = 1 / l->smoother.root[0];
-    double largest = 0;
-    sps_status st = SPS_OK;
 
     *within = true;
-    if (S->place != SPS_HOST) {
-        SPS_TRY(m->device->cycle.ahead(m->super.ctx, l->P, l->AP, f,
-                                       l->parts.inverse, S->dtype, S->val,
-                                       &largest, within));
-        return S->dtype == SPS_F32 && *within
-            ? spsi_operator_fits_single(m->super.ctx, largest) : SPS_OK;
-    }
+    if (S->place != SPS_HOST)
+        return m->device->cycle.ahead(m->super.ctx, l->P, l->AP, f,
+                                      l->parts.inverse, S->dtype, S->val,
+                                      m->largest, m->measured++, within);
     for (int64_t i = 0; i < l->n; i++) {
         const double s = l->scale[i], by = f * (s > 0 ? s * s : 1);
 
         *within &= ahead_row(l->P, l->AP, i, by, S->val);
     }
-fail:
-    return st;
+    return SPS_OK;
 }

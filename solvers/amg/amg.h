@@ -151,6 +151,9 @@ typedef struct amg {
     sps_csr *inverse;         /* dense inverse of the coarsest matrix, or
                                  NULL */
     sps_operator *inverse_op;
+    sps_block *largest;       /* the largest value of each matrix of the cycle
+                                 that was rounded to floats in device memory */
+    int measured;             /* number of these */
     bool floats;              /* operators and blocks of the cycle are in single
                                  precision */
     int unit;                 /* if so, the exponent to which cycles scale
@@ -260,8 +263,7 @@ bool spsi_amg_ahead_pays(const amg_level *l, const sps_csr *P,
                          const sps_csr *AP);
 /* Sets the values of S, on the pattern of l->AP, to P - D^-1 A P / root[0],
  * where l->AP has all entries of P (*within). */
-sps_status spsi_amg_ahead(const amg *m, const amg_level *l, sps_csr *S,
-                          bool *within);
+sps_status spsi_amg_ahead(amg *m, const amg_level *l, sps_csr *S, bool *within);
 
 /* coarsest.c: computes m->inverse from the matrix of the last level. */
 sps_status spsi_amg_coarsest(amg *m);

@@ -12,6 +12,7 @@
 #define SPREAD 1e20          /* largest ratio of diagonal entries in single
                                 precision */
 #define TINY 1e-30
+enum { MATRICES = 4 * AMG_LEVELS + 1 };
 
 /* Roots of 1 - x p_d(x) for L = 1, the largest first; row d of the array is for
  * degree d.  Computed from the weights of Lottes' table 1. */
@@ -130,24 +131,51 @@ static sps_status open_scaled(const amg *m, const sps_csr *T, sps_csr *S)
 
 /* Computes the values of *S, those of T with these factors, in device
  * memory. */
-static sps_status scaled_there(const amg *m, const sps_csr *T, entry_factors f,
+static sps_status scaled_there(amg *m, const sps_csr *T, entry_factors f,
                                sps_csr *S)
 {
+    return m->device->cycle.weigh(m->super.ctx, T,
+                                  f.row ? f.row->parts.inverse : NULL,
+                                  f.col ? f.col->parts.inverse : NULL,
+                                  S->dtype, S->val, m->largest, m->measured++);
+}
+
+/* Sets m->largest to 0 before values are computed in device memory: a matrix,
+ * P, P' and that of `ahead` for each level, and the inverse of the coarsest. */
+static sps_status open_largest(amg *m)
+{
+    sps_status st = SPS_OK;
+
+    m->measured = 0;
+    if (!m->device || !m->floats) return SPS_OK;
+    if (!m->largest)
+        SPS_TRY(sps_block_create(m->super.ctx, MATRICES, 1, &m->largest));
+    SPS_TRY(spsi_fill(m->largest, 0));
+fail:
+    return st;
+}
+
+/* Returns SPS_EUNFIT if values that were computed in device memory do not fit
+ * single precision.  To read them one after the other would be a wait for the
+ * device each. */
+static sps_status check_largest(const amg *m)
+{
     sps_context *ctx = m->super.ctx;
-    double largest = 0;
+    double largest[MATRICES];
     sps_status st;
 
-    SPS_TRY(m->device->cycle.weigh(ctx, T, f.row ? f.row->parts.inverse : NULL,
-                                   f.col ? f.col->parts.inverse : NULL,
-                                   S->dtype, S->val, &largest));
-    SPS_TRY(spsi_operator_fits_single(ctx, largest));
+    if (!m->device || !m->floats) return SPS_OK;
+    SPS_TRY(ctx->backend->download(ctx, largest, m->largest->data,
+                                   sizeof largest));
+    for (int t = 0; t < m->measured; t++)
+        SPS_TRY(spsi_operator_fits_single(ctx, largest[t]));
 fail:
     return st;
 }
 
 /* Sets *S to T with these factors: it shares the pattern of T, and its values
  * are in new memory in the place of T. */
-static sps_status scaled(const amg *m, const sps_csr *T, entry_factors f,
+static sps_status scaled(amg *m, const sps_csr *T, entry_factors f,
                          sps_csr *S)
 {
     sps_status st;
@@ -189,7 +217,7 @@ fail:
 
 /* Makes *op_p, the operator of T, a matrix of the hierarchy, with these
  * factors; an existing operator receives the values. */
-static sps_status set_operator(const amg *m, const sps_csr *T,
+static sps_status set_operator(amg *m, const sps_csr *T,
                                entry_factors f, sps_operator **op_p)
 {
     sps_csr S;
@@ -268,7 +296,7 @@ fail:
 }
 
 /* Makes the operator `ahead`, if the pattern of A P has all entries of P. */
-static sps_status set_ahead(const amg *m, amg_level *l)
+static sps_status set_ahead(amg *m, amg_level *l)
 {
     bool within;
     sps_csr S;
@@ -325,11 +353,13 @@ static sps_status open_levels(amg *m)
 {
     sps_status st = SPS_OK;
 
+    SPS_TRY(open_largest(m));
     for (int i = 0; i < m->levels; i++) {
         SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
         SPS_TRY(open_level(m, i));
     }
     SPS_TRY(set_inverse(m));
+    SPS_TRY(check_largest(m));
 fail:
     return st;
 }
@@ -375,8 +405,9 @@ fail:
 
 static sps_status refresh(amg *m)
 {
-    sps_status st = SPS_OK;
+    sps_status st;
 
+    SPS_TRY(open_largest(m));
     for (int i = 0; i < m->levels; i++) {
         amg_level *l = &m->level[i];
 
@@ -388,6 +419,7 @@ static sps_status refresh(amg *m)
         if (i > 0) SPS_TRY(set_transfers(m, i - 1));
     }
     SPS_TRY(set_inverse(m));
+    SPS_TRY(check_largest(m));
 fail:
     return st;
 }
@@ -416,4 +448,5 @@ void spsi_amg_close(amg *m)
         sps_block_destroy(&l->parts.t);
     }
     sps_operator_destroy(&m->inverse_op);
+    sps_block_destroy(&m->largest);
 }

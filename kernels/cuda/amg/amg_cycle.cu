@@ -120,7 +120,7 @@ __device__ __forceinline__ int64_t lower_place(const int32_t *col,
 }
 
 /* val = the values of P - f diag(d) AP for n rows, on the pattern of AP.  Eight
- * threads process a row.  *most as above; *lacks is set if an entry of P is not
+ * threads process a row.  most as above; *lacks is set if an entry of P is not
  * in AP. */
 template <class V> __global__ void __launch_bounds__(256)
 ahead_entries(const entries AP, const entries P, int64_t n, double f,
@@ -150,18 +150,24 @@ ahead_entries(const entries AP, const entries P, int64_t n, double f,
                 found++;
             }
             val[p] = (V)x;
-            largest = larger(largest, x);
+            if (most) largest = larger(largest, x);
         }
         found = __reduce_add_sync(mine, found);
         if (lane == 0 && found != last - first) *lacks = 1;
     }
-    note_largest(most, largest);
+    if (most) note_largest(most, largest);
 }
 
 /* Returns the elements of an n x 1 block, or NULL. */
 const double *column_of(const sps_block *X)
 {
     return X ? (const double *)X->data : NULL;
+}
+
+/* Returns where the bits of element `at` of an n x 1 block are. */
+unsigned long long *bits_of(sps_block *X, int at)
+{
+    return (unsigned long long *)X->data + at;
 }
 
 /* u_ij = d_i c_j r_ij, as floats.  A thread processes two neighbouring columns
@@ -223,53 +229,51 @@ sps_status weigh_as(sps_context *ctx, const sps_csr *A, const line_factors &f,
 
 sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
                              const sps_block *r, const sps_block *c,
-                             sps_dtype dtype, void *val, double *largest)
+                             sps_dtype dtype, void *val, sps_block *largest,
+                             int at)
 {
     const line_factors f = {column_of(r), column_of(c)};
-    unsigned long long *found;
-    holder h(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    *largest = 0;
     if (A->nrow == 0) return SPS_OK;
-    if (dtype == SPS_F64)
-        return weigh_as(ctx, A, f, (double *)val, NULL);
-    SPS_TRY_RETURN(h.take(1, &found));
-    SPS_TRY_RETURN(clear(ctx, 1, found));
-    SPS_TRY_RETURN(weigh_as(ctx, A, f, (float *)val, found));
-    return download(ctx, 1, found, (unsigned long long *)largest);
+    return dtype == SPS_F64
+               ? weigh_as(ctx, A, f, (double *)val, NULL)
+               : weigh_as(ctx, A, f, (float *)val, bits_of(largest, at));
+}
+
+template <class V>
+sps_status launch_ahead(sps_context *ctx, const sps_csr *P, const sps_csr *AP,
+                        double f, const sps_block *d, V *val,
+                        unsigned long long *largest, unsigned long long *lacks)
+{
+    const int64_t blocks = ceil_div(AP->nrow, 32);
+    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
+
+    return run_kernel(ctx, (unsigned)(blocks < most ? blocks : most), 256,
+                      ahead_entries<V>, entries_of(AP), entries_of(P), AP->nrow,
+                      f, column_of(d), val, largest, lacks);
 }
 
 sps_status spsi_coarse_ahead(sps_context *ctx, const sps_csr *P,
                              const sps_csr *AP, double f, const sps_block *d,
-                             sps_dtype dtype, void *val, double *largest,
-                             bool *within)
+                             sps_dtype dtype, void *val, sps_block *largest,
+                             int at, bool *within)
 {
-    const int64_t n = AP->nrow, blocks = ceil_div(n, 32);
-    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
-    const unsigned grid = (unsigned)(blocks < most ? blocks : most);
-    unsigned long long *found, seen[2] = { 0, 0 };
+    unsigned long long *lacks, host;
     holder h(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    *largest = 0;
     *within = true;
-    if (n == 0) return SPS_OK;
-    SPS_TRY_RETURN(h.take(2, &found));
-    SPS_TRY_RETURN(clear(ctx, 2, found));
-    if (dtype == SPS_F64)
-        SPS_TRY_RETURN(run_kernel(ctx, grid, 256, ahead_entries<double>,
-                                  entries_of(AP), entries_of(P), n, f,
-                                  column_of(d), (double *)val, found,
-                                  found + 1));
-    else
-        SPS_TRY_RETURN(run_kernel(ctx, grid, 256, ahead_entries<float>,
-                                  entries_of(AP), entries_of(P), n, f,
-                                  column_of(d), (float *)val, found,
-                                  found + 1));
-    SPS_TRY_RETURN(download(ctx, 2, found, seen));
-    memcpy(largest, seen, sizeof *largest);
-    *within = seen[1] == 0;
+    if (AP->nrow == 0) return SPS_OK;
+    SPS_TRY_RETURN(h.take(1, &lacks));
+    SPS_TRY_RETURN(clear(ctx, 1, lacks));
+    SPS_TRY_RETURN(dtype == SPS_F64
+                       ? launch_ahead(ctx, P, AP, f, d, (double *)val, NULL,
+                                      lacks)
+                       : launch_ahead(ctx, P, AP, f, d, (float *)val,
+                                      bits_of(largest, at), lacks));
+    SPS_TRY_RETURN(download(ctx, 1, lacks, &host));
+    *within = host == 0;
     return SPS_OK;
 }
 

@@ -163,11 +163,12 @@ sps_status spsi_coarse_inverse(const sps_coarse *l, sps_block *d);
 sps_status spsi_coarse_spread(const sps_coarse *l, double most[2]);
 sps_status spsi_coarse_weigh(sps_context *ctx, const sps_csr *A,
                              const sps_block *r, const sps_block *c,
-                             sps_dtype dtype, void *val, double *largest);
+                             sps_dtype dtype, void *val, sps_block *largest,
+                             int at);
 sps_status spsi_coarse_ahead(sps_context *ctx, const sps_csr *P,
                              const sps_csr *AP, double f, const sps_block *d,
-                             sps_dtype dtype, void *val, double *largest,
-                             bool *within);
+                             sps_dtype dtype, void *val, sps_block *largest,
+                             int at, bool *within);
 sps_status spsi_coarse_enter(const sps_block *d, const double *c,
                              const sps_block *R, sps_block *U);
 sps_status spsi_coarse_subtract(const sps_block *Q, const sps_small *a,
