@@ -205,9 +205,10 @@ typedef struct sps_coarsening {
      * there is one, or P = T if not `smooth`. */
     sps_status (*prolong)(sps_coarse *l, bool smooth, double omega,
                           sps_csr **P_p);
-    /* Counts the multiplications of the product A B. */
-    sps_status (*products)(sps_context *ctx, const sps_csr *A,
-                           const sps_csr *B, int64_t *count);
+    /* Creates A B, unless this takes more than `most` multiplications: then
+     * *C_p stays NULL. */
+    sps_status (*multiply)(sps_context *ctx, const sps_csr *A,
+                           const sps_csr *B, int64_t most, sps_csr **C_p);
     /* Frees T and the filtered matrix, which are no longer needed. */
     void (*drop)(sps_coarse *l);
     /* Creates the level below l from its matrix A, which must outlive it;

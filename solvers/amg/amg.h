@@ -243,9 +243,13 @@ sps_status spsi_amg_fit(amg *m, amg_level *l, bool again, amg_tentative *t);
 sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
                            bool smooth, sps_csr **P_p);
 void spsi_amg_drop(amg *m, amg_level *l, amg_tentative *t);
-/* *count = the number of multiplications of the product A B. */
-sps_status spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B,
-                             int64_t *count);
+/* Returns the number of multiplications of the product A B of matrices in host
+ * memory. */
+int64_t spsi_amg_products(const sps_csr *A, const sps_csr *B);
+/* Creates A B, unless this takes more than `most` multiplications: then *C_p
+ * stays NULL. */
+sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
+                             int64_t most, sps_csr **C_p);
 /* Makes the nodes of the next level, which are the aggregates of l. */
 sps_status spsi_amg_enter(amg *m, const amg_level *l, amg_level *next,
                           amg_tentative *t);

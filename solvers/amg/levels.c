@@ -74,71 +74,74 @@ static sps_status keep(sps_context *ctx, sps_csr **held_p, sps_csr **made_p)
     return SPS_OK;
 }
 
-/* *too_many is set if A B takes more than `limit` products for each entry of
- * the level's matrix.  scale converts multiplications to products of node
- * blocks, b x b in A and b x q in P and A P. */
-static sps_status weigh(const amg *m, const amg_level *l, const sps_csr *A,
-                        const sps_csr *B, double limit, double scale,
-                        bool *too_many)
+/* Creates A B, unless this takes more than `limit` products for each entry of
+ * the level's matrix: then *explodes is set, and *C_p stays NULL. */
+static sps_status multiply(const amg *m, const amg_level *l, const sps_csr *A,
+                           const sps_csr *B, double limit, sps_csr **C_p,
+                           bool *explodes)
 {
-    int64_t count;
+    const double most = limit * (double)l->A->nnz;
     sps_status st;
 
-    SPS_TRY(spsi_amg_products(m, A, B, &count));
-    *too_many = (double)count * scale > limit * (double)l->A->nnz;
+    SPS_TRY(spsi_amg_multiply(m, A, B,
+                              most < 0x1p62 ? (int64_t)most : INT64_MAX, C_p));
+    *explodes = *C_p == NULL;
 fail:
     return st;
 }
 
-/* Makes P, P' and A P for a level with or without smoothing; *explodes is set
- * if this takes too many products. */
+/* The matrices by which a level is projected. */
+typedef struct projection {
+    sps_csr *P, *R, *AP, *coarse;
+} projection;
+
+/* Makes P, P', A P and P'A P with or without smoothing; *explodes is set if
+ * this takes too many products.  The limits count products of node blocks, b x
+ * b in A and b x q in P and A P.  For new values nothing is limited, and P'A P
+ * is not made. */
 static sps_status try_products(amg *m, amg_level *l, const amg_tentative *t,
-                               bool smooth, sps_csr *made[3], bool *explodes)
+                               bool smooth, bool again, projection *made,
+                               bool *explodes)
 {
-    sps_context *ctx = m->super.ctx;
     const double q = l->vectors;
     const double b = (double)l->n / (double)(l->nodes + !l->nodes);
+    const double most = smooth && !again ? 1 : INFINITY;
     sps_status st;
 
-    *explodes = false;
-    SPS_TRY(spsi_amg_smooth(m, l, t, smooth, &made[0]));
-    if (smooth)
-        SPS_TRY(weigh(m, l, l->A, made[0], AP_LIMIT, 1 / q, explodes));
+    SPS_TRY(spsi_amg_smooth(m, l, t, smooth, &made->P));
+    SPS_TRY(multiply(m, l, l->A, made->P, most * AP_LIMIT * q, &made->AP,
+                     explodes));
     if (*explodes) return SPS_OK;
-    SPS_TRY(spsi_csr_transpose(ctx, made[0], &made[1]));
-    SPS_TRY(spsi_matrix_multiply(ctx, l->A, made[0], &made[2]));
-    if (smooth)
-        SPS_TRY(weigh(m, l, made[1], made[2], PAP_LIMIT, b / (q * q),
-                      explodes));
+    SPS_TRY(spsi_csr_transpose(m->super.ctx, made->P, &made->R));
+    if (!again)
+        SPS_TRY(multiply(m, l, made->R, made->AP, most * PAP_LIMIT * q * q / b,
+                         &made->coarse, explodes));
 fail:
     return st;
 }
 
-static void drop(sps_context *ctx, sps_csr *made[3])
+static void drop(sps_context *ctx, projection *made)
 {
-    for (int t = 0; t < 3; t++) sps_csr_destroy(ctx, &made[t]);
+    sps_csr_destroy(ctx, &made->P);
+    sps_csr_destroy(ctx, &made->R);
+    sps_csr_destroy(ctx, &made->AP);
+    sps_csr_destroy(ctx, &made->coarse);
 }
 
-/* Makes P, P' and A P in `made`, with smoothing if l->smoothed; unless `again`,
- * also decides whether the level is smoothed. */
+/* Makes the matrices of a projection, with smoothing if l->smoothed; unless
+ * `again`, also decides whether the level is smoothed. */
 static sps_status make_products(amg *m, amg_level *l, const amg_tentative *t,
-                                bool again, sps_csr *made[3])
+                                bool again, projection *made)
 {
     bool explodes;
     sps_status st;
 
     if (!again) l->smoothed = !l->eliminates;
-    SPS_TRY(try_products(m, l, t, l->smoothed, made, &explodes));
-    if (explodes && !again) {
-        drop(m->super.ctx, made);
-        l->smoothed = false;
-        SPS_TRY(try_products(m, l, t, false, made, &explodes));
-    } else if (explodes) {
-        SPS_TRY(spsi_fail(m->super.ctx, SPS_EBUG,
-                          "amg: products with new values of A take more "
-                          "operations than with the old ones, which must not "
-                          "happen; please report it"));
-    }
+    SPS_TRY(try_products(m, l, t, l->smoothed, again, made, &explodes));
+    if (!explodes) return SPS_OK;
+    drop(m->super.ctx, made);
+    l->smoothed = false;
+    SPS_TRY(try_products(m, l, t, false, again, made, &explodes));
 fail:
     return st;
 }
@@ -148,20 +151,20 @@ static sps_status project(amg *m, amg_level *l, amg_level *next,
                           const amg_tentative *t, bool again)
 {
     sps_context *ctx = m->super.ctx;
-    sps_csr *made[3] = { NULL };
+    projection made = { NULL };
     sps_status st;
 
-    SPS_TRY(make_products(m, l, t, again, made));
-    SPS_TRY(next->own ? spsi_matrix_multiply_values(ctx, made[1], made[2],
-                                                    next->own)
-                      : spsi_matrix_multiply(ctx, made[1], made[2],
-                                             &next->own));
-    SPS_TRY(keep(ctx, &l->P, &made[0]));
-    SPS_TRY(keep(ctx, &l->R, &made[1]));
-    if (again ? l->AP != NULL : spsi_amg_ahead_pays(l, l->P, made[2]))
-        SPS_TRY(keep(ctx, &l->AP, &made[2]));
+    SPS_TRY(make_products(m, l, t, again, &made));
+    if (again)
+        SPS_TRY(spsi_matrix_multiply_values(ctx, made.R, made.AP, next->own));
+    else
+        SPS_TRY(keep(ctx, &next->own, &made.coarse));
+    SPS_TRY(keep(ctx, &l->P, &made.P));
+    SPS_TRY(keep(ctx, &l->R, &made.R));
+    if (again ? l->AP != NULL : spsi_amg_ahead_pays(l, l->P, made.AP))
+        SPS_TRY(keep(ctx, &l->AP, &made.AP));
 fail:
-    drop(ctx, made);
+    drop(ctx, &made);
     return st;
 }
 

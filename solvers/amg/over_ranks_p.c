@@ -94,7 +94,6 @@ static sps_status smooth(over_ranks *w, const amg_tentative *t, bool again,
 {
     amg *m = &w->fine;
     amg_level *l = m->level;
-    int64_t count = 0;
     double bound;
     sps_status st;
 
@@ -102,8 +101,8 @@ static sps_status smooth(over_ranks *w, const amg_tentative *t, bool again,
     SPS_TRY(spsi_amg_bounds(m, l, &bound));
     SPS_TRY(spsi_amg_smooth(m, l, t, l->smoothed, P_p));
     if (again || l->vectors == 0) return st;
-    SPS_TRY(spsi_amg_products(m, l->A, *P_p, &count));
-    if ((double)count <= AP_LIMIT * (double)l->vectors * (double)l->A->nnz)
+    if ((double)spsi_amg_products(l->A, *P_p) <=
+        AP_LIMIT * (double)l->vectors * (double)l->A->nnz)
         return st;
     sps_csr_destroy(m->super.ctx, P_p);
     l->smoothed = false;

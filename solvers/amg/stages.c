@@ -187,15 +187,22 @@ sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
                    : spsi_amg_prolongator(m->super.ctx, l, t->T, smooth, P_p);
 }
 
-sps_status spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B,
-                             int64_t *count)
+int64_t spsi_amg_products(const sps_csr *A, const sps_csr *B)
+{
+    int64_t count = 0;
+
+    for (int64_t p = 0; p < A->nnz; p++)
+        count += B->rowptr[A->col[p] + 1] - B->rowptr[A->col[p]];
+    return count;
+}
+
+sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
+                             int64_t most, sps_csr **C_p)
 {
     if (A->place != SPS_HOST)
-        return m->device->products(m->super.ctx, A, B, count);
-    *count = 0;
-    for (int64_t p = 0; p < A->nnz; p++)
-        *count += B->rowptr[A->col[p] + 1] - B->rowptr[A->col[p]];
-    return SPS_OK;
+        return m->device->multiply(m->super.ctx, A, B, most, C_p);
+    return spsi_amg_products(A, B) > most
+               ? SPS_OK : spsi_matrix_multiply(m->super.ctx, A, B, C_p);
 }
 
 /* ----------------------------------------------------------- the next level */

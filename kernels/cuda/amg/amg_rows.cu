@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* amg_rows.cu - what is computed row by row for a level: the scaling to unit
- * diagonal, whether a matrix is symmetric, and the number of multiplications of
- * a product.
+ * diagonal, whether a matrix is symmetric, and products that may take too many
+ * operations.
  *
  * Diagonal entries, and in the test of symmetry the mirror image of each entry,
  * are found by bisection.  The mirror image of (i, j) is first looked for where
@@ -240,16 +240,20 @@ sps_status spsi_coarse_spread(const sps_coarse *l, double most[2])
     return download(ctx, 2, found, most);
 }
 
-sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
-                                const sps_csr *B, int64_t *products)
+/* Usually the longest row of B tells that there are not too many products, and
+ * they need not be counted. */
+sps_status spsi_coarse_multiply(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, int64_t most, sps_csr **C_p)
 {
-    unsigned long long *sum, host;
+    unsigned long long *sum, products;
     holder h(ctx);
 
+    SPS_TRY_RETURN(spsi_cuda_csr_multiply_within(ctx, A, B, most, C_p));
+    if (*C_p) return SPS_OK;
     SPS_TRY_RETURN(h.take(1, &sum));
     SPS_TRY_RETURN(clear(ctx, 1, sum));
     SPS_TRY_RETURN(count(ctx, A->nnz, row_length{A->col, B->rowptr}, sum));
-    SPS_TRY_RETURN(download(ctx, 1, sum, &host));
-    *products = (int64_t)host;
-    return SPS_OK;
+    SPS_TRY_RETURN(download(ctx, 1, sum, &products));
+    return products > (unsigned long long)most
+               ? SPS_OK : spsi_cuda_csr_multiply(ctx, A, B, C_p);
 }

@@ -174,8 +174,8 @@ sps_status spsi_coarse_enter(const sps_block *d, const double *c,
 sps_status spsi_coarse_subtract(const sps_block *Q, const sps_small *a,
                                 sps_block *R, sps_small *S, const sps_block *d,
                                 const double *c, sps_block *U, bool *served);
-sps_status spsi_coarse_products(sps_context *ctx, const sps_csr *A,
-                                const sps_csr *B, int64_t *count);
+sps_status spsi_coarse_multiply(sps_context *ctx, const sps_csr *A,
+                                const sps_csr *B, int64_t most, sps_csr **C_p);
 sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular);
 sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
                                double *off, double *bound);

@@ -13,6 +13,12 @@
 sps_status spsi_cuda_csr_finish(sps_context *ctx, sps_status st, sps_csr *made,
                                 sps_csr **C_p);
 
+/* csr_multiply_device.cu: creates C = A B for matrices in device memory, unless
+ * the entries of A times the longest row of B are more than `most`: then *C_p
+ * becomes NULL. */
+sps_status spsi_cuda_csr_multiply_within(sps_context *ctx, const sps_csr *A,
+                                         const sps_csr *B, int64_t most,
+                                         sps_csr **C_p);
 /* csr_multiply_device.cu: count becomes the entries of each row of A B, in host
  * memory, for A and B in device memory. */
 sps_status spsi_cuda_csr_count(sps_context *ctx, const sps_csr *A,

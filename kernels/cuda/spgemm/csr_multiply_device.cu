@@ -148,8 +148,10 @@ sps_status as_doubles(sps_context *ctx, holder *h, const sps_csr *A, bool wide,
                      val);
 }
 
+/* Computes C, or sets *within to false if the products of A B may be more than
+ * `most`. */
 sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
-                        sps_csr *C, bool blocks)
+                        int64_t most, sps_csr *C, bool *within)
 {
     holder h(ctx);
     sps_csr wide_A, wide_B;
@@ -164,7 +166,9 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     SPS_TRY_RETURN(as_doubles(ctx, &h, A, C->dtype == SPS_F64, &wide_A));
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
-    if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h, blocks));
+    if (A->nrow > 0) SPS_TRY_RETURN(choose_way(&p, &h, true));
+    *within = p.longest[1] == 0 || A->nnz <= most / p.longest[1];
+    if (!*within) return SPS_OK;
     if (p.way == BLOCKS) SPS_TRY_RETURN(multiply_blocks(p, C, &made));
     if (made) return SPS_OK;
     if (p.way == BLOCKS) SPS_TRY_RETURN(choose_way(&p, &h, false));
@@ -232,25 +236,35 @@ sps_status renew_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
 /* Within a set-up (between spsi_cuda_pool_begin and spsi_cuda_pool_end), whose
  * stages wait for results only when necessary, the computation of C is queued
  * and not awaited. */
-sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
-                                  const sps_csr *B, sps_csr **C_p)
+sps_status spsi_cuda_csr_multiply_within(sps_context *ctx, const sps_csr *A,
+                                         const sps_csr *B, int64_t most,
+                                         sps_csr **C_p)
 {
     const bool single = A->dtype == SPS_F32 && B->dtype == SPS_F32;
     sps_csr made = {};
+    bool within = true;
     sps_status st;
 
-    if (A->place == SPS_HOST)
-        return spsi_cuda_csr_multiply_far(ctx, A, B, C_p);
+    *C_p = NULL;
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     made.nrow = A->nrow;
     made.ncol = B->ncol;
     made.dtype = single ? SPS_F32 : SPS_F64;
     spsi_cuda_pool_begin(ctx);
-    st = make_product(ctx, A, B, &made, true);
+    st = make_product(ctx, A, B, most, &made, &within);
     spsi_cuda_pool_end(ctx);
     if (st == SPS_OK && spsi_cuda_state(ctx)->pool.depth == 0)
         st = spsi_cuda_wait(ctx);
+    if (st == SPS_OK && !within) return SPS_OK;
     return spsi_cuda_csr_finish(ctx, st, &made, C_p);
+}
+
+sps_status spsi_cuda_csr_multiply(sps_context *ctx, const sps_csr *A,
+                                  const sps_csr *B, sps_csr **C_p)
+{
+    return A->place == SPS_HOST
+               ? spsi_cuda_csr_multiply_far(ctx, A, B, C_p)
+               : spsi_cuda_csr_multiply_within(ctx, A, B, INT64_MAX, C_p);
 }
 
 sps_status spsi_cuda_csr_count(sps_context *ctx, const sps_csr *A,
