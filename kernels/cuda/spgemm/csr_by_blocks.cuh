@@ -6,7 +6,7 @@
 #define SPS_CUDA_CSR_BY_BLOCKS_CUH
 
 #include "cuda/spgemm/csr_blocks.cuh"
-#include "cuda/spgemm/csr_fill.cuh"
+#include "cuda/spgemm/csr_once.cuh"
 
 namespace {
 
@@ -228,10 +228,19 @@ product product_of_patterns(const product &p, const sps_csr *A,
 sps_status make_pattern(product *q, holder *h, sps_csr *C, row_list *tier)
 {
     int longest;
+    bool made = false;
 
     SPS_TRY_RETURN(open_product(q, h));
+    if (q->way == SINGLE) {
+        SPS_TRY_RETURN(take_sample(q));
+        SPS_TRY_RETURN(multiply_once(q, h, C, &made));
+    }
+    if (made)
+        return q->all_once
+                   ? list_rows_of_tiers(*q, q->count, 1, q->sample, tier)
+                   : make_tiers(*q, q->count, 1, tier);
     SPS_TRY_RETURN(count_all(q, h));
-    SPS_TRY_RETURN(open_result(*q, C, tier, &longest));
+    SPS_TRY_RETURN(open_result(*q, C, q->count, tier, &longest));
     if (C->nnz > 0)
         SPS_TRY_RETURN(fill_all<float>(*q, tier, false, longest, C, NULL));
     return q->way == MERGED || C->nnz == 0 ? make_tiers(*q, q->count, 1, tier)

@@ -142,6 +142,24 @@ sps_status count_by_products(product *p, holder *h)
     return run_kernel(p->ctx, rows, 256, follow_leaders, p->leads, n, p->count);
 }
 
+/* Adds to number[t] the rows of tier t in a sample of the rows of C. */
+sps_status queue_sample(const product &p, int *number)
+{
+    const int64_t n = p.A->nrow, rows = n < sample_rows ? n : sample_rows;
+
+    if (rows == 0) return SPS_OK;
+    return run_kernel(p.ctx, (unsigned)rows, sample_threads, count_sample,
+                      factor_of<float>(p.A), factor_of<float>(p.B), n, number);
+}
+
+/* p->sample becomes the number of rows of each tier in this sample. */
+sps_status take_sample(product *p)
+{
+    SPS_TRY_RETURN(clear(p->ctx, tiers, p->number));
+    SPS_TRY_RETURN(queue_sample(*p, p->number));
+    return read_numbers(*p, p->number, tiers, p->sample);
+}
+
 /* Counts the entries of each row of C. */
 sps_status count_all(product *p, holder *h)
 {

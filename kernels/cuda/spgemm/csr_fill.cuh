@@ -137,18 +137,19 @@ sps_status fill_all(const product &p, const row_list *tier, bool known,
 }
 
 /* Allocates C, with offsets from the counts of its rows and memory for its
- * entries, and sorts the rows into tiers: one wait for both.  With the method
- * `merged` *longest becomes the length of the longest row of C instead. */
-sps_status open_result(const product &p, sps_csr *C, row_list *tier,
-                       int *longest)
+ * entries, and sorts the rows into tiers by `size`: one wait for both.  With
+ * the method `merged` *longest becomes the length of the longest row of C
+ * instead. */
+sps_status open_result(const product &p, sps_csr *C, int32_t *size,
+                       row_list *tier, int *longest)
 {
     const size_t bytes = (p.way == MERGED ? 1 : tiers) * sizeof(int);
     int number[tiers];
 
     SPS_TRY_RETURN(take_offsets(p, C));
     SPS_TRY_RETURN(spsi_cuda_scan(p.ctx, p.count, C->nrow, C->rowptr));
-    if (p.way == ALIKE) SPS_TRY_RETURN(only_leaders(p, p.count, p.count));
-    if (p.way != MERGED) SPS_TRY_RETURN(count_rows_of_tiers(p, p.count, 1));
+    if (p.way == ALIKE) SPS_TRY_RETURN(only_leaders(p, size, size));
+    if (p.way != MERGED) SPS_TRY_RETURN(count_rows_of_tiers(p, size, 1));
     const sps_cuda_piece found[] = {
         {C->rowptr + C->nrow, &C->nnz, sizeof C->nnz},
         {p.number, number, bytes}};
@@ -157,7 +158,7 @@ sps_status open_result(const product &p, sps_csr *C, row_list *tier,
     *longest = number[0];
     SPS_TRY_RETURN(take_entries(p, C));
     return p.way == MERGED || C->nnz == 0
-               ? SPS_OK : list_rows_of_tiers(p, p.count, 1, number, tier);
+               ? SPS_OK : list_rows_of_tiers(p, size, 1, number, tier);
 }
 
 } // namespace

@@ -13,6 +13,9 @@
  * The passes over the tiers of rows (csr_tiers.cuh, csr_count.cuh,
  * csr_fill.cuh):
  *
+ * First C is computed in one pass, csr_once.cuh, if a sample of its rows allows
+ * it; otherwise:
+ *
  *   bounds   products of each row, unless the longest rows of A and B bound
  *            all of them to one tier;
  *   count    entries of each row of C, tier by tier: rows of many products try
@@ -80,26 +83,28 @@ sps_status find_alike(const product &p, const sps_csr *A, uint8_t *same)
                       A->rowptr, A->col, A->nrow, same);
 }
 
-/* Computes p->leads; *pays: whether rows of A have the same columns often
- * enough. */
+/* Computes p->leads, and counts a sample of rows of C; *pays: whether rows of A
+ * have the same columns often enough. */
 sps_status count_alike(product *p, holder *h, bool *pays)
 {
     const int64_t n = p->A->nrow;
     const unsigned blocks = (unsigned)ceil_div(n, 256);
-    int leaders[2];
+    int found[2 + tiers];
     uint8_t *same;
 
     SPS_TRY_RETURN(h->take(n, &same));
     SPS_TRY_RETURN(h->take(n, &p->leads));
     SPS_TRY_RETURN(find_alike(*p, p->A, same));
-    SPS_TRY_RETURN(clear(p->ctx, 2, p->number));
+    SPS_TRY_RETURN(clear(p->ctx, 2 + tiers, p->number));
     SPS_TRY_RETURN(run_kernel(p->ctx, blocks, 256, count_off, same, n,
                               p->leads));
     SPS_TRY_RETURN(run_kernel(p->ctx, blocks < 1024 ? blocks : 1024, 256,
                               count_leaders, p->leads, n, p->number));
-    SPS_TRY_RETURN(read_numbers(*p, p->number, 2, leaders));
-    p->together = leaders[1];
-    *pays = leaders[0] <= 0.6 * (double)n;
+    if (p->once) SPS_TRY_RETURN(queue_sample(*p, p->number + 2));
+    SPS_TRY_RETURN(read_numbers(*p, p->number, 2 + tiers, found));
+    memcpy(p->sample, found + 2, sizeof p->sample);
+    p->together = found[1];
+    *pays = found[0] <= 0.6 * (double)n;
     return SPS_OK;
 }
 
@@ -163,6 +168,7 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     p.ctx = ctx;
     p.A = &wide_A;
     p.B = &wide_B;
+    p.once = true;
     SPS_TRY_RETURN(as_doubles(ctx, &h, A, C->dtype == SPS_F64, &wide_A));
     SPS_TRY_RETURN(as_doubles(ctx, &h, B, C->dtype == SPS_F64, &wide_B));
     SPS_TRY_RETURN(open_product(&p, &h));
@@ -172,8 +178,10 @@ sps_status make_product(sps_context *ctx, const sps_csr *A, const sps_csr *B,
     if (p.way == BLOCKS) SPS_TRY_RETURN(multiply_blocks(p, C, &made));
     if (made) return SPS_OK;
     if (p.way == BLOCKS) SPS_TRY_RETURN(choose_way(&p, &h, false));
+    if (p.way == SINGLE) SPS_TRY_RETURN(multiply_once(&p, &h, C, &made));
+    if (made) return SPS_OK;
     if (A->nrow > 0) SPS_TRY_RETURN(count_all(&p, &h));
-    SPS_TRY_RETURN(open_result(p, C, tier, &longest));
+    SPS_TRY_RETURN(open_result(p, C, p.count, tier, &longest));
     if (C->nnz == 0) return SPS_OK;
     return C->dtype == SPS_F64
                ? fill_all<double>(p, tier, false, longest, C, NULL)

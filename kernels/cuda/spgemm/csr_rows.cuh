@@ -136,6 +136,46 @@ count_rows(csr_factor<float> A, csr_factor<float> B, count_task w)
     if (g.lane == 0) put_rest(w, first, failed);
 }
 
+/* ------------------------------------------------------------------- sample */
+
+constexpr int sample_rows = 512, sample_threads = 128, sample_bits = 10;
+
+/* Counts the entries of gridDim.x of the n rows of C, one in each thread block,
+ * whose threads visit the entries of the row of A together: number[t] += the
+ * rows of tier t; those that do not fit the table belong to the window tier. */
+__global__ void __launch_bounds__(sample_threads)
+count_sample(csr_factor<float> A, csr_factor<float> B, int64_t n, int *number)
+{
+    __shared__ int32_t key[1 << sample_bits];
+    __shared__ int entries, full;
+    const row_part row = part_of(A, blockIdx.x * n / gridDim.x);
+    bool fits = true;
+    int own = 0;
+
+    for (int t = (int)threadIdx.x; t < 1 << sample_bits; t += sample_threads)
+        key[t] = -1;
+    if (threadIdx.x == 0) entries = full = 0;
+    __syncthreads();
+    for (int t = (int)threadIdx.x; fits && t < row.length;
+         t += sample_threads) {
+        const int32_t k = A.col[row.begin + t];
+
+        for (int64_t q = B.rowptr[k]; fits && q < B.rowptr[k + 1]; q++) {
+            bool fresh = false;
+
+            fits = table_insert(key, sample_bits, B.col[q], patience,
+                                &fresh) >= 0;
+            own += fresh;
+        }
+    }
+    if (own > 0) atomicAdd(&entries, own);
+    if (!fits) atomicOr(&full, 1);
+    __syncthreads();
+    if (threadIdx.x > 0 || entries == 0) return;
+    atomicAdd(number + (full || entries > table_limit(sample_bits)
+                            ? window_tier : tier_of(entries)), 1);
+}
+
 /* ------------------------------------------------------------------- values */
 
 /* Moves the columns of the table and their sums to the front; returns how many

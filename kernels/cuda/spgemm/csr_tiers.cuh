@@ -44,6 +44,11 @@ struct product {
     int *number;               /* number of rows in each tier and in the lists,
                                   and the cursors with which these are filled */
     window_list w;
+    bool once;                 /* whether C may be computed in one pass */
+    int sample[tiers];         /* number of rows of C of each tier in a sample;
+                                  all zero without one */
+    bool all_once;             /* csr_once.cuh: all rows have fitted, and
+                                  sample[] and number[] have their tiers */
 
     cudaStream_t stream() const { return spsi_cuda_state(ctx)->stream; }
 };
@@ -288,11 +293,13 @@ sps_status open_product(product *p, holder *h)
     return SPS_OK;
 }
 
-/* Allocates the offsets of C, and memory for its entries. */
+/* Allocates the offsets of C, unless it has some, and memory for its
+ * entries. */
 sps_status take_offsets(const product &p, sps_csr *C)
 {
     void *got;
 
+    if (C->rowptr) return SPS_OK;
     SPS_TRY_RETURN(spsi_cuda_alloc(p.ctx,
                                    (size_t)(C->nrow + 1) * sizeof *C->rowptr,
                                    &got));

@@ -61,6 +61,36 @@ START_TEST(rows_of_every_length)
 }
 END_TEST
 
+/* A few rows of C are much longer than the others, and some are empty: on the
+ * GPU most rows are computed in one pass, and the long ones fit no table of
+ * that pass. */
+START_TEST(a_few_rows_are_long)
+{
+    enum { KINDS = 300 };
+    static const int32_t several[] = { 6, 9, 1, 0, 14 };
+    int32_t length[KINDS];
+    sps_context *ctx = runner_context();
+
+    for (int i = 0; i < KINDS; i++) length[i] = 11 + i % 3;
+    length[17] = 90;
+    length[150] = 500;
+    length[151] = 0;
+    length[299] = 1500;
+    for (int t = 0; t < 4; t++) {
+        const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
+        const int64_t rows = t < 2 ? 1500 : 2999;
+        sps_csr *A = zoo_rows(rows, 2000, length, KINDS, 0, 7,
+                              t < 2 ? ZOO_SMALL : ZOO_RANDOM, type);
+        sps_csr *B = zoo_rows(2000, 7000, several, 5, 0, 8, ZOO_RANDOM, type);
+
+        try_product(ctx, A, B, "a few rows are long");
+        zoo_free(&A);
+        zoo_free(&B);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* Factors with a dense row, a dense column, both, and empty rows, square and
  * not. */
 START_TEST(dense_rows_and_columns)
@@ -392,6 +422,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(products_of_the_zoo_have_every_bit),
     RUNNER_TEST(rows_of_every_length),
+    RUNNER_TEST(a_few_rows_are_long),
     RUNNER_TEST(dense_rows_and_columns),
     RUNNER_TEST(a_row_of_many_products),
     RUNNER_TEST(more_than_2_31_products),
