@@ -166,15 +166,35 @@ sps_status fill_tier_by_blocks(const product &p, const blocks_task<V> &t)
                                 : launch_blocks<2>(p, t);
 }
 
+/* If there are so few rows that all of them can be computed at the same time,
+ * moves them to the largest tier, since tiers are computed one after the other:
+ * `parts` warps compute a row. */
+void merge_tiers(const product &p, row_list *tier, int parts)
+{
+    int first = window_tier, last = 0;
+    int64_t rows = 0;
+
+    for (int t = 0; t < window_tier; t++) {
+        if (tier[t].count == 0) continue;
+        if (t < first) first = t;
+        last = t;
+        rows += tier[t].count;
+    }
+    if (first >= last || rows * parts > 2 * spsi_cuda_state(p.ctx)->sms) return;
+    for (int t = first; t < last; t++) tier[t].count = 0;
+    tier[last] = {tier[first].row, rows};
+}
+
 /* Computes the values of C and, unless they are `known`, its columns; `blocks`
  * are the patterns of A, B and C. */
 template <class V>
 sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
-                          const row_list *tier, bool known, const sps_csr *C,
+                          row_list *tier, bool known, const sps_csr *C,
                           unsigned long long *bad)
 {
     const int together = rows_of_warp(p.shape);
 
+    merge_tiers(p, tier, p.shape.r / together);
     for (int t = 0; t < window_tier; t++) {
         const blocks_task<V> task = {
             pattern_of_blocks(blocks[0]), pattern_of_blocks(blocks[1]),
@@ -190,7 +210,7 @@ sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
 }
 
 sps_status fill_blocks_of(const product &p, const sps_csr *const blocks[3],
-                          const row_list *tier, bool known, const sps_csr *C,
+                          row_list *tier, bool known, const sps_csr *C,
                           unsigned long long *bad)
 {
     return C->dtype == SPS_F64
