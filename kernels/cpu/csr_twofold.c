@@ -114,6 +114,8 @@ INLINE void sums(bool fused, bool single, const job *o, int64_t i, int j,
 
         if (p + AHEAD < A->nnz)
             __builtin_prefetch(at(o->args->X, A->col[p + AHEAD], j));
+        /* gcc makes vectors of this loop only if it is left as a loop. */
+#pragma GCC unroll 1
         for (int t = 0; t < k; t++) {
             const double q = a * x[t];
             double f;
@@ -160,7 +162,14 @@ INLINE void rows(bool fused, bool single, const job *o, int64_t first,
         int j = 0;
 
         for (; j + STRIP <= k; j += STRIP) strip(fused, single, o, i, j, STRIP);
-        for (; j + 2 <= k; j += 2) strip(fused, single, o, i, j, 2);
+        if (j + 4 <= k) {
+            strip(fused, single, o, i, j, 4);
+            j += 4;
+        }
+        if (j + 2 <= k) {
+            strip(fused, single, o, i, j, 2);
+            j += 2;
+        }
         if (j < k) strip(fused, single, o, i, j, 1);
     }
 }

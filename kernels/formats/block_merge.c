@@ -46,7 +46,11 @@ int32_t spsi_block_merge_next(sps_block_merge *m)
     if (next == INT32_MAX) return -1;
     next /= m->b;
     end = ((int64_t)next + 1) * m->b;
-    for (int r = 0; r < m->rows; r++)
+    for (int r = 0; r < m->rows; r++) {
+        /* Entries of a full block need not be looked at one by one. */
+        if (m->end[r] - m->at[r] >= m->b && m->col[m->at[r] + m->b - 1] < end)
+            m->at[r] += m->b;
         while (m->at[r] < m->end[r] && m->col[m->at[r]] < end) m->at[r]++;
+    }
     return next;
 }

@@ -100,6 +100,20 @@ static int64_t list_blocks(const sps_csr_local *A, int b, int64_t block_row,
     return count;
 }
 
+/* Writes row i, which stores all columns, to the blocks of its block row. */
+static void write_full_row(const sps_csr_local *A, const sps_node_blocks *n,
+                           int64_t i, size_t size)
+{
+    const size_t step = (size_t)n->b * size;
+    const char *from = (const char *)A->val + (size_t)A->rowptr[i] * size;
+    char *to = (char *)n->val +
+               (size_t)n->start[i / n->b] * step * (size_t)n->b +
+               (size_t)(i % n->b) * size;
+
+    for (int64_t j = 0; j < A->ncol; j++, from += size, to += step)
+        memcpy(to, from, size);
+}
+
 /* Writes the entries of row i to the blocks of its block row. */
 static void write_row(const sps_csr_local *A, const sps_node_blocks *n,
                       int64_t i, size_t size)
@@ -107,6 +121,10 @@ static void write_row(const sps_csr_local *A, const sps_node_blocks *n,
     const int b = n->b;
     int64_t s = n->start[i / b], first = 0; /* the columns of block s begin */
 
+    if (A->rowptr[i + 1] - A->rowptr[i] == A->ncol) {
+        write_full_row(A, n, i, size);
+        return;
+    }
     if (A->rowptr[i] < A->rowptr[i + 1]) first = (int64_t)n->column[s] * b;
     for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
         while (A->col[p] >= first + b) first = (int64_t)n->column[++s] * b;

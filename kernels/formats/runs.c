@@ -17,6 +17,11 @@ static int64_t merge(const int64_t *rowptr, const int32_t *col, int64_t ncol,
     const int64_t *p = rowptr + s * SPS_RUN;
     int64_t at[SPS_RUN], count = 0;
 
+    if (!base && p[SPS_RUN] - p[0] == SPS_RUN * ncol && ncol >= SPS_RUN) {
+        count = ncol - SPS_RUN + 1;              /* all rows are full */
+        *entries = count * SPS_RUN;
+        return count;
+    }
     *entries = 0;
     for (int r = 0; r < SPS_RUN; r++) at[r] = p[r];
     for (;;) {

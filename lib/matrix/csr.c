@@ -254,6 +254,7 @@ int64_t spsi_csr_find(const sps_csr *A, int64_t i, int32_t j)
 {
     int64_t lo = A->rowptr[i], hi = A->rowptr[i + 1];
 
+    if (hi - lo == A->ncol) return lo + j;       /* the row is full */
     while (lo < hi) {
         const int64_t mid = lo + (hi - lo) / 2;
 

@@ -44,6 +44,18 @@ static bool set_add(column_set *s, int32_t j)
     return true;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Returns whether rows i .. last - 1 store all columns: what a window counts is
+ * known then. */
+static bool rows_full(const sps_csr *A, int64_t i, int64_t last)
+{
+    return A->rowptr[last] - A->rowptr[i] == (last - i) * A->ncol;
+}
+
 static void sample_columns(const sps_csr *A, int t, column_set *set,
                            sps_sample_sums *sum)
 {
@@ -53,11 +65,17 @@ static void sample_columns(const sps_csr *A, int t, column_set *set,
         const int64_t i = spsi_sample_row(&s, A->nrow, w);
         int64_t last = A->rowptr[i + s.rows];
 
+        const bool full = rows_full(A, i, i + s.rows);
+
         if (last - A->rowptr[i] > s.cut) last = A->rowptr[i] + s.cut;
+        sum->entries += last - A->rowptr[i];
+        if (full) {
+            sum->columns += least(last - A->rowptr[i], A->ncol);
+            continue;
+        }
         set->now++;
         for (int64_t p = A->rowptr[i]; p < last; p++)
             sum->columns += set_add(set, A->col[p]);
-        sum->entries += last - A->rowptr[i];
     }
 }
 
@@ -79,6 +97,9 @@ static int64_t block_row_full(const sps_csr *A, int64_t i, int b)
 {
     int64_t at[8], full = 0, last = A->rowptr[i + 1];
 
+    if (rows_full(A, i, i + b))
+        return b * b * least((least(A->ncol, SPS_SAMPLE_ENTRIES) + b - 1) / b,
+                             A->ncol / b);
     if (last - A->rowptr[i] > SPS_SAMPLE_ENTRIES)
         last = A->rowptr[i] + SPS_SAMPLE_ENTRIES;
     for (int r = 0; r < b; r++) at[r] = A->rowptr[i + r];
@@ -107,6 +128,7 @@ static int64_t count_blocks(const sps_csr *A, int64_t i, int64_t last, int b,
 {
     int64_t count = 0;
 
+    if (rows_full(A, i, last)) return (A->ncol + b - 1) / b;
     s->now++;
     for (; i < last; i++) {
         int64_t end = 0;      /* first column after the block of the entry

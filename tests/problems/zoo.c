@@ -162,6 +162,13 @@ sps_csr *zoo_rows(int64_t nrow, int64_t ncol, const int32_t *length,
     return assemble(&r, zoo_given, values, dtype);
 }
 
+sps_csr *zoo_full(int64_t n, zoo_values values, sps_dtype dtype)
+{
+    const int32_t all = (int32_t)n;
+
+    return zoo_rows(n, n, &all, 1, 0, 7, values, dtype);
+}
+
 static void *copy(const void *from, size_t bytes)
 {
     return memcpy(zoo_must(malloc(bytes + 1)), from, bytes);

@@ -37,6 +37,8 @@ sps_csr *zoo_rows(int64_t nrow, int64_t ncol, const int32_t *length,
                   int64_t kinds, int64_t first, uint64_t seed,
                   zoo_values values, sps_dtype dtype);
 /* A copy of any host csr. */
+/* All entries are stored. */
+sps_csr *zoo_full(int64_t n, zoo_values values, sps_dtype dtype);
 sps_csr *zoo_copy(const sps_csr *A);
 void zoo_free(sps_csr **A_p);
 

@@ -80,32 +80,34 @@ def real_values(data: Any) -> Any:
     return np.ascontiguousarray(data, dtype=kind)
 
 
-def _places(indptr: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns where the two rows of each entry's 2 x 2 block begin in the
-    values of the real form."""
+def _in_rows(upper: np.ndarray, lower: np.ndarray, indptr: np.ndarray
+             ) -> np.ndarray:
+    """Returns the rows of the real form: for each row of A its entries in
+    `upper`, then those in `lower`, a number of 16 or 8 bytes for two."""
     counts = np.diff(indptr)
-    each = 2 * np.arange(indptr[-1])
-    return (2 * np.repeat(indptr[:-1], counts) + each,
-            2 * np.repeat(indptr[1:], counts) + each)
+    both = np.empty(2 * upper.size, dtype=upper.dtype)
+    at = np.repeat(indptr[:-1], counts) + np.arange(indptr[-1])
+    both[at] = upper
+    both[at + np.repeat(counts, counts)] = lower
+    return both
 
 
 def _real_form(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    upper, lower = _places(indptr)
-    real = np.empty(4 * values.size)
-    real[upper] = real[lower + 1] = values.real
-    real[lower] = values.imag
-    real[upper + 1] = -values.imag
-    return real
+    upper = values.conj()
+    lower = np.empty_like(values)
+    lower.real, lower.imag = values.imag, values.real
+    return _in_rows(upper, lower, indptr).view(np.float64)
 
 
 def _real_pattern(indptr: np.ndarray, indices: np.ndarray
                   ) -> Tuple[np.ndarray, np.ndarray]:
-    upper, lower = _places(indptr)
-    columns = np.empty(4 * indices.size, dtype=np.int32)
-    columns[upper] = columns[lower] = 2 * indices
-    columns[upper + 1] = columns[lower + 1] = 2 * indices + 1
+    pairs = np.empty((indices.size, 2), dtype=np.int32)
+    pairs[:, 0] = 2 * indices
+    pairs[:, 1] = pairs[:, 0] + 1
+    pair = pairs.ravel().view(np.int64)
     twice = np.repeat(2 * np.diff(indptr), 2)
-    return np.concatenate(([0], np.cumsum(twice))), columns
+    return (np.concatenate(([0], np.cumsum(twice))),
+            _in_rows(pair, pair, indptr).view(np.int32))
 
 
 def _check(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray,

@@ -106,6 +106,20 @@ START_TEST(the_zoo_survives_the_way_there_and_back)
 }
 END_TEST
 
+/* Full rows are written without a look at their columns. */
+START_TEST(full_matrices_survive_it_too)
+{
+    for (int64_t n = 1; n < 40; n += 3)
+        for (int d = 0; d < 2; d++) {
+            sps_csr *A = zoo_full(n, ZOO_INTEGER, (sps_dtype)d);
+
+            for (int b = SPS_NODE_MIN; b <= SPS_NODE_MAX; b++)
+                ck_assert(there_and_back(A, b, "full") || n < b);
+            zoo_free(&A);
+        }
+}
+END_TEST
+
 /* A 5 x 5 example with blocks of 2: block row 0 holds blocks 0 and 2, block row
  * 1 nothing, block row 2, of one row, block 1. */
 START_TEST(a_small_matrix_lies_where_it_should)
@@ -277,6 +291,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, open_context, close_context);
     tcase_add_test(t, the_zoo_survives_the_way_there_and_back);
+    tcase_add_test(t, full_matrices_survive_it_too);
     tcase_add_test(t, a_small_matrix_lies_where_it_should);
     tcase_add_test(t, the_choice_stores_the_fewest_bytes);
     tcase_add_test(t, lines_of_nodes_are_found);

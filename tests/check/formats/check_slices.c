@@ -133,6 +133,22 @@ START_TEST(every_entry_of_the_zoo_is_held_once)
 }
 END_TEST
 
+/* Runs of full rows are counted without a look at their columns. */
+START_TEST(full_matrices_are_runs_but_for_their_corners)
+{
+    for (int64_t n = 1; n < 40; n += 3) {
+        sps_csr *A = zoo_full(n, ZOO_INTEGER, SPS_F64);
+        const double slices = (double)(n / 8), all = 8 * slices * (double)n;
+        const double runs = slices * (double)(n - 7);
+
+        ck_assert_double_eq(spsi_runs_bytes(A), n < 8 ? 13 :
+                            (runs * 68 + (all - 8 * runs) * 13) / all);
+        try(A);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
 /* Ten diagonals of 8000 rows: nothing but their ends is in the rest. */
 START_TEST(bands_are_runs_but_for_their_corners)
 {
@@ -199,6 +215,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(every_entry_of_the_zoo_is_held_once),
+    RUNNER_TEST(full_matrices_are_runs_but_for_their_corners),
     RUNNER_TEST(bands_are_runs_but_for_their_corners),
     RUNNER_TEST(a_refresh_that_lacks_memory_can_be_repeated),
 };

@@ -233,6 +233,27 @@ START_TEST(features_see_reuse_of_columns)
 }
 END_TEST
 
+/* Full rows are not examined entry by entry; with one more, empty column they
+ * are. */
+START_TEST(full_rows_count_as_if_they_were_looked_at)
+{
+    const int64_t size[] = { 1, 7, 30, 49, 520 };
+
+    for (int i = 0; i < 5; i++) {
+        const int64_t n = size[i];
+        sps_csr *A = zoo_full(n, ZOO_RANDOM, SPS_F64);
+        sps_features f = measure(A), g;
+
+        A->ncol = n + 1;
+        g = measure(A);
+        g.ncol = n;
+        ck_assert_msg(!memcmp(&f, &g, sizeof f), "%d rows", (int)n);
+        if (n == 49) ck_assert(f.block == 8 && f.fill[7] == 1);
+        zoo_free(&A);
+    }
+}
+END_TEST
+
 START_TEST(hash_sees_the_pattern_and_nothing_else)
 {
     sps_csr *A = zoo_matrix(zoo_find("uniform"), 20000, 7, ZOO_RANDOM,
@@ -263,6 +284,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(features_find_blocks),
     RUNNER_TEST(features_measure_the_fill_of_blocks),
     RUNNER_TEST(features_see_reuse_of_columns),
+    RUNNER_TEST(full_rows_count_as_if_they_were_looked_at),
     RUNNER_TEST(hash_sees_the_pattern_and_nothing_else),
 };
 RUNNER_MAIN_WITHIN("features", tests, open_context, close_context)
