@@ -74,9 +74,13 @@ static double rival(const sps_chain *l, const costs *c, double condition)
     const double J = spsi_hardness_iterations(l->A->n, l->k, condition);
     double least = J * c->fused;
 
-    for (int d = 3; d <= 15; d += 2)
-        least = fmin(least, fmax(SPS_HARDNESS_POLYNOMIAL, 1.15 * J / d + 1) *
-                            (c->step + (d - 1) * c->product));
+    /* Not by fmin: gcc 12 for aarch64 fails on that reduction. */
+    for (int d = 3; d <= 15; d += 2) {
+        const double t = fmax(SPS_HARDNESS_POLYNOMIAL, 1.15 * J / d + 1) *
+                         (c->step + (d - 1) * c->product);
+
+        if (t < least) least = t;
+    }
     return least;
 }
 
