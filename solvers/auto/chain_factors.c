@@ -32,8 +32,11 @@
 /* Matrices for which complete factors by ilut are predicted: with more rows or
  * longer ones, the ordering alone takes as long as other methods.  Where the
  * factor module is available, rows of more than COMPLETE_BESIDE entries are
- * left to it, since column pivoting fills them beyond the prediction. */
-enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20 };
+ * left to it, since column pivoting fills them beyond the prediction.  Chains
+ * and trees, with at most 3 entries in a row, are ordered at once and have
+ * hardly any fill. */
+enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20,
+       CHAIN_ROWS = 100000 };
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */
 #define AT_LEAST 5e-3
@@ -78,7 +81,8 @@ double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
 {
     const double n = (double)l->A->n, nnz = (double)l->A->A->nnz;
 
-    if (!allowed(l) || n > COMPLETE_ROWS || nnz > COMPLETE_LENGTH * n ||
+    if (!allowed(l) || nnz > COMPLETE_LENGTH * n ||
+        n > (nnz <= 3 * n ? CHAIN_ROWS : COMPLETE_ROWS) ||
         (nnz > COMPLETE_BESIDE * n && spsi_direct_possible()))
         return 0;
     return spsi_chain_worth(l, o);

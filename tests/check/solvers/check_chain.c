@@ -162,6 +162,25 @@ START_TEST(small_systems_are_solved_by_complete_factors)
 }
 END_TEST
 
+/* Factors of a chain have no fill, whatever its length. */
+START_TEST(long_chains_are_solved_by_complete_factors)
+{
+    problem p;
+    sps_csr *A;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    A = zoo("tridiagonal", 6000, ZOO_LAPLACIAN);
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+            ((double *)A->val)[q] *= A->col[q] == i ? -1.001 : -1;
+    problem_open(&p, ctx, A, 16);
+    must_solve(&p, "chain");
+    ck_assert_str_eq(p.result.solver, "direct");
+    ck_assert_str_eq(p.result.precond, "ilut");
+    problem_close(&p);
+}
+END_TEST
+
 START_TEST(complete_factors_of_a_singular_matrix_are_left)
 {
     static const int64_t n[] = { 60, 900 };
@@ -450,6 +469,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(strongly_dominant_rows_get_jacobi),
     RUNNER_TEST(short_rows_with_hubs_get_ilut_before_factors),
     RUNNER_TEST(small_systems_are_solved_by_complete_factors),
+    RUNNER_TEST(long_chains_are_solved_by_complete_factors),
     RUNNER_TEST(complete_factors_of_a_singular_matrix_are_left),
     RUNNER_TEST(an_indefinite_matrix_is_found_out_and_solved),
     RUNNER_TEST(zeros_on_the_diagonal_are_no_obstacle),
