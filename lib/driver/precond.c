@@ -181,13 +181,15 @@ sps_status spsi_precond_named(const sps_operator *A, int width,
                               const char *name, const sps_options *opt,
                               int passes, sps_precond **M_p)
 {
+    /* Of a complex matrix the caller's sizes, not those of its real form. */
+    const int64_t scale = A->props & SPS_INTERLEAVED ? 2 : 1;
     const sps_precond_type *type;
     sps_status st;
 
     SPS_TRY(find_type(A, width, name, &type));
     SPS_REQUIRE(A->ctx, A->n == A->ncol, SPS_EUNFIT,
                 "the matrix is %lld x %lld; %s needs a square one",
-                (long long)A->n, (long long)A->ncol, name);
+                (long long)(A->n / scale), (long long)(A->ncol / scale), name);
     SPS_TRY(build_named(A, width, type, opt, passes, false, M_p));
 fail:
     return st;

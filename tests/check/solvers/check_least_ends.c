@@ -410,6 +410,29 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+/* A 3 x 2 complex matrix is 6 x 4 in its real form. */
+START_TEST(complex_sizes_are_the_caller_s)
+{
+    sps_context *ctx = runner_context();
+    least p = least_new(ctx, 6, 4, 1);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_csr *A;
+
+    p.a[0] = p.a[5] = 1;
+    A = least_csr(&p);
+    A->props |= SPS_INTERLEAVED;
+    OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
+    p.opt.precond = "ilu0";
+    ck_assert_int_eq(sps_precond_create(op, 1, &p.opt, &M), SPS_EUNFIT);
+    ck_assert_ptr_nonnull(strstr(sps_context_error(ctx), "is 3 x 2; ilu0"));
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    least_drop(&p);
+    fixture_close(&ctx);
+}
+END_TEST
+
 START_TEST(blocks_of_other_shapes_are_refused)
 {
     sps_context *ctx = runner_context();
@@ -469,6 +492,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(new_values_reach_the_transpose),
     RUNNER_TEST(auto_takes_least_squares_where_they_are_meant),
     RUNNER_TEST(what_does_not_fit_is_refused),
+    RUNNER_TEST(complex_sizes_are_the_caller_s),
     RUNNER_TEST(blocks_of_other_shapes_are_refused),
     RUNNER_TEST(numbers_that_are_not_finite),
 };
