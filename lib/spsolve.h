@@ -96,7 +96,7 @@ typedef enum sps_status {
                           "sense of least squares")                            \
     X(CONVERGED_LEAST_SQUARES, 2, "converged in the sense of least squares: "  \
                                   "the right-hand side has a part outside "    \
-                                  "the range of A")
+                                  "the range of A, or there is damping")
 
 typedef enum sps_stop {
 #define SPS_X(name, number, text) SPS_STOP_##name = number,
@@ -682,7 +682,8 @@ typedef struct sps_options {
     const char *order;        /**< order of the unknowns before ilut: auto none
                                    rcm degree */
     const char *dense;        /**< auto: solver auto may use dense factors as
-                                   its last attempt if n <= 2000; never */
+                                   its last attempt if n <= 2000, and after
+                                   lsmr; never */
     int power;                /**< of fsai: its pattern is that of A^power; 1 */
     double droptol;           /**< of ilut: entries below this fraction of
                                    their row's largest are dropped, 1e-3 */

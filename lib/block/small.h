@@ -106,6 +106,15 @@ sps_status spsi_small_cholesky(sps_small *A, int *info);
  * spsi_small_cholesky if pivot is NULL; X is A->rows x k, column-major. */
 sps_status spsi_small_solve(const sps_small *A, const int32_t *pivot,
                             double *X, int k);
+/* Computes the shortest least-squares solution of A X = B by QR factors with
+ * column pivoting (LAPACKE_dgelsy), in place of A and B; B has A->rows rows
+ * before and A->cols after, with ld of at least both.  *rank is the order of the
+ * largest leading factor of condition below 1 / `cut`, or below 1 /
+ * (max(A->rows, A->cols) eps), what is left of A being taken for zero; it is
+ * negative if a value is not finite.  order is scratch memory, A->cols long. */
+sps_status spsi_small_least_squares(sps_small *A, double *B, int ld, int k,
+                                    double cut, int32_t *order,
+                                    int *rank);
 /* From the Gram matrix G = P'P, which is destroyed, computes T (rows of G x
  * rank) such that P T has orthonormal columns (SVQB).  G is scaled to unit
  * diagonal first, and directions with a relative singular value below

@@ -9,6 +9,7 @@
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
+#include <string.h>
 
 /* d_j = a_jj^-1/2, or 0 where a_jj is not positive and finite; returns the
  * number of zeros. */
@@ -217,6 +218,26 @@ sps_status spsi_small_solve(const sps_small *A, const int32_t *pivot,
         LAPACKE_dpotrs_work(LAPACK_COL_MAJOR, 'L', n, k, A->v, A->max_rows, X,
                             n);
     spsi_blas_end(1);
+fail:
+    return st;
+}
+
+sps_status spsi_small_least_squares(sps_small *A, double *B, int ld, int k,
+                                    double cut, int32_t *order,
+                                    int *rank)
+{
+    const int most = A->rows > A->cols ? A->rows : A->cols;
+    lapack_int found = 0, info;
+    sps_status st;
+
+    memset(order, 0, (size_t)A->cols * sizeof *order);
+    SPS_TRY(spsi_blas_begin(A->ctx, 1));
+    info = LAPACKE_dgelsy(LAPACK_COL_MAJOR, A->rows, A->cols, k, A->v, A->rows,
+                          B, ld, order, fmax(cut, most * DBL_EPSILON), &found);
+    spsi_blas_end(1);
+    SPS_REQUIRE(A->ctx, info != LAPACK_WORK_MEMORY_ERROR, SPS_ENOMEM,
+                "no memory for least squares of %d x %d", A->rows, A->cols);
+    *rank = info == 0 ? (int)found : -1;
 fail:
     return st;
 }

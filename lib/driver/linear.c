@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* linear.c - creation of a linear solver: method names, requirements on the
  * matrix, memory.  All memory that a solve uses is allocated here, apart from
- * that of the fallback of a step of auto. */
+ * that of the fallback of solver auto. */
 #include "core/comm.h"
 #include "driver/linear.h"
 #include "operator/operator_ranks.h"
@@ -240,8 +240,9 @@ fail:
 
 /* Creates the structs of the method and of its fallback.  They are exchanged
  * when the fallback takes over.  They are listed with the owner before what
- * they contain, and so released after it.  A step of auto, which belongs to
- * another solver, gets what its fallback contains when that takes over. */
+ * they contain, and so released after it.  What the fallback of a step of auto,
+ * which belongs to another solver, or of a method on trial contains is made
+ * when that takes over. */
 static sps_status take_methods(sps_linear *s)
 {
     sps_linear_method *m = &s->method;
@@ -253,7 +254,7 @@ static sps_status take_methods(sps_linear *s)
         SPS_TRY(spsi_own_array(&s->made.own, 1, m->fallback->size,
                                &m->fallback_data));
     SPS_TRY(m->type->setup(s, m->data));
-    if (!s->made.owned) SPS_TRY(spsi_linear_fallback(s));
+    if (!s->made.owned && !m->trial) SPS_TRY(spsi_linear_fallback(s));
 fail:
     return st;
 }
@@ -301,6 +302,7 @@ sps_status spsi_linear_create(const sps_linear_args *a, sps_linear **s_p)
     s->opt = *a->opt;
     s->method.type = s->method.chosen = a->type;
     s->method.fallback = a->fallback;
+    s->method.trial = a->trial;
     s->method.single = spsi_options_single(&s->opt, "single_basis");
     SPS_TRY(take_all(s, a));
     if (!s->made.owned && !s->method.type->widen &&

@@ -115,6 +115,9 @@ typedef struct sps_linear_args {
     const sps_linear_type *type, *fallback;
     bool mixed;               /* use type->mixed with precision mixed if M is
                                  a diagonal */
+    int trial;                /* iterations of `type` after which the fallback
+                                 is set up and continues; 0: as many as it
+                                 takes */
 } sps_linear_args;
 
 /* The current method, its fallback (or NULL), and the method with which each
@@ -123,6 +126,7 @@ typedef struct sps_linear_method {
     const sps_linear_type *type, *fallback, *chosen;
     void *data, *fallback_data;   /* structs of `type` and of `fallback` */
     bool complete;            /* setup of the fallback has been called */
+    int trial;                /* see sps_linear_args */
     bool single;              /* by option precision; cleared by setup if
                                  single precision is not supported */
     bool floats;              /* start stores the basis in single precision;

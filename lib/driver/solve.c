@@ -343,6 +343,38 @@ static bool doubtful(const sps_linear *s)
            s->course.replacements < SPS_REPLACEMENTS;
 }
 
+/* Sets the fallback up, if that was not done with the solver.  If it cannot be,
+ * this solver has none from now on. */
+static sps_status prepare_fallback(sps_linear *s, bool *ready)
+{
+    const sps_status st = spsi_linear_fallback(s);
+
+    *ready = st == SPS_OK;
+    if (st != SPS_ENOMEM && st != SPS_EDEVMEM && st != SPS_EUNFIT) return st;
+    spsi_note(s->ctx, "method %s, which would continue after %s, is not used: "
+              "%s", s->method.fallback->name, s->method.type->name,
+              st == SPS_EUNFIT ? sps_context_error(s->ctx)
+                               : sps_status_string(st));
+    s->method.fallback = NULL;
+    return SPS_OK;
+}
+
+/* Ends a method on trial that has made its iterations. */
+static sps_status end_trial(sps_linear *s)
+{
+    const sps_linear_method *m = &s->method;
+    sps_status st = SPS_OK;
+    bool ready;
+
+    if (s->stop || !m->trial || !m->fallback || m->type != m->chosen ||
+        s->course.iteration < m->trial)
+        return SPS_OK;
+    SPS_TRY(prepare_fallback(s, &ready));
+    if (ready) s->stop = SPS_STOP_MAX_ITERATIONS;
+fail:
+    return st;
+}
+
 /* Makes one pass of the loop: test, monitor, limits, step.  Sets s->stop to end
  * it. */
 static sps_status iterate(sps_linear *s, double *best, int *since)
@@ -364,6 +396,7 @@ static sps_status iterate(sps_linear *s, double *best, int *since)
         *since = s->course.iteration;
         if (!s->renew) s->stop = SPS_STOP_STAGNATED;
     }
+    SPS_TRY(end_trial(s));
     if (s->stop) return SPS_OK;
     if (s->renew && s->queue.seen == s->queue.taken) SPS_TRY(check_progress(s));
     if (s->stop) return SPS_OK;
@@ -390,29 +423,17 @@ fail:
     return st;
 }
 
-/* Sets the fallback up, if that was not done with the solver.  Without memory
- * for it, this solver has none from now on. */
-static sps_status prepare_fallback(sps_linear *s, bool *ready)
-{
-    const sps_status st = spsi_linear_fallback(s);
-
-    *ready = st == SPS_OK;
-    if (st != SPS_ENOMEM && st != SPS_EDEVMEM) return st;
-    spsi_note(s->ctx, "method %s stopped (%s); there is no memory for method "
-              "%s, which would continue", s->method.type->name,
-              sps_stop_string(s->stop), s->method.fallback->name);
-    s->method.fallback = NULL;
-    return SPS_OK;
-}
-
 /* Returns whether the block method stopped where a simpler one may continue.
  * This includes values that are not finite: products of blocks may overflow
- * where norms do not (entries of A of 1e-170, hence of M R of 1e170). */
+ * where norms do not (entries of A of 1e-170, hence of M R of 1e170), and the
+ * limit of a method on trial. */
 static bool falls_back(const sps_linear *s)
 {
     return s->method.fallback && s->method.type != s->method.fallback &&
            (s->stop == SPS_STOP_BREAKDOWN || s->stop == SPS_STOP_STAGNATED ||
-            s->stop == SPS_STOP_NOT_FINITE);
+            s->stop == SPS_STOP_NOT_FINITE ||
+            (s->stop == SPS_STOP_MAX_ITERATIONS &&
+             s->course.iteration < s->opt.max_iterations));
 }
 
 static void swap_method(sps_linear *s)

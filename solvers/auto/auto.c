@@ -73,7 +73,7 @@ static sps_status create_least_squares(const sps_linear_args *a,
     /* Sizes are told as those of the file. */
     const int64_t scale = a->A->props & SPS_INTERLEAVED ? 2 : 1;
     sps_linear *s = NULL;
-    const sps_status st = spsi_linear_named(a, "lsmr", &s);
+    const sps_status st = spsi_auto_least(a, &s);
 
     if (st == SPS_OK)
         spsi_note(a->A->ctx, a->A->n != a->A->ncol

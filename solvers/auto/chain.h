@@ -196,6 +196,8 @@ sps_status spsi_chain_weigh(sps_chain *l, double worth);
  * converge. */
 sps_status spsi_chain_direct(const sps_linear_args *a, const char *fallback,
                              sps_linear **s_p);
+/* auto_least.c: creates the solver for least squares. */
+sps_status spsi_auto_least(const sps_linear_args *a, sps_linear **s_p);
 /* chain_amg.c: decides whether multigrid is the first step, and adds a note if
  * it is. */
 sps_status spsi_chain_multigrid(sps_chain *l, bool *yes);
