@@ -90,6 +90,78 @@ START_TEST(a_permuted_diagonal_is_inverted_to_the_last_digit)
 }
 END_TEST
 
+enum { TREE = 200, TREES = 2 * TREE };
+
+/* The matrix of nodes and edges of a rooted tree with its columns permuted: all
+ * its minors are 0, 1 or -1, and so all numbers in its factors, whatever the
+ * order and the pivots. */
+static void tree(double (*N)[TREE])
+{
+    uint32_t state = 17;
+
+    memset(N, 0, TREE * sizeof *N);
+    for (int i = 0; i < TREE; i++) {
+        const int own = (i * 7 + 3) % TREE;
+        const int up = i ? (int)(state % (uint32_t)i) : 0;
+
+        if (i) N[i][(up * 7 + 3) % TREE] = -1;
+        N[i][own] = 1;
+        state = state * 1664525 + 1013904223;
+    }
+}
+
+/* N, or [0 N; N' 0]. */
+static sps_csr *of_trees(sps_context *ctx, double (*N)[TREE], bool both)
+{
+    const int n = both ? TREES : TREE;
+    sps_csr *A = NULL;
+    int64_t q = 0;
+
+    OK(ctx, sps_csr_create(ctx, n, n, 4 * TREE, SPS_F64, &A));
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < TREE; j++) {
+            const double a = i < TREE ? N[i][j] : N[j][i - TREE];
+
+            if (a == 0) continue;
+            A->col[q] = both && i < TREE ? TREE + j : j;
+            ((double *)A->val)[q++] = a;
+        }
+        A->rowptr[i + 1] = q;
+    }
+    A->nnz = q;
+    return A;
+}
+
+START_TEST(factors_of_ones_are_exact)
+{
+    enum { K = 7 };
+    static double N[TREE][TREE], b[TREES * K];
+
+    if (absent("factor")) runner_skip("no factor module");
+    tree(N);
+    for (int both = 0; both < 2; both++) {
+        sps_context *ctx = fixture_open();
+        sps_csr *A = of_trees(ctx, N, both);
+        sps_operator *op = NULL;
+        sps_precond *M = NULL;
+        double *z;
+
+        multiply(A, K, b);
+        OK(ctx, sps_operator_csr(ctx, A, K, NULL, &op));
+        OK(ctx, make(op, K, 0, &M));
+        z = applied(ctx, M, b, A->nrow, K);
+        for (int64_t i = 0; i < A->nrow * K; i++)
+            ck_assert_msg(z[i] == number(i / K, (int)(i % K)), "x(%d, %d) = "
+                          "%.17g", (int)(i / K), (int)(i % K), z[i]);
+        free(z);
+        sps_precond_destroy(&M);
+        sps_operator_destroy(&op);
+        sps_csr_destroy(ctx, &A);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
 /* --------------------------------------------------------------- new values */
 
 /* Values that are no longer symmetric on a symmetric pattern. */
@@ -339,6 +411,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(integer_systems_of_all_kinds_give_their_integers),
     RUNNER_TEST(a_permuted_diagonal_is_inverted_to_the_last_digit),
+    RUNNER_TEST(factors_of_ones_are_exact),
     RUNNER_TEST(new_values_are_followed_even_if_they_lose_the_symmetry),
     RUNNER_TEST(memory_is_predicted_and_counted),
     RUNNER_TEST(factors_take_no_more_memory_than_is_allowed),
