@@ -1108,7 +1108,8 @@ sps_status sps_solver_eigen(sps_solver *s, sps_block *X, double *lambda,
 /** Returns name i of a kind ("solver", "eigensolver", "precond", "kernel.cpu",
  *  "kernel.cuda", "option", "context_option"), or NULL past the last.  ctx may
  *  be NULL: "kernel.cuda" then gives the names that a context on a GPU would
- *  have. */
+ *  have.  "factor_module" has one text: the path of the module of sparse
+ *  factors with the library and its version, or "absent: " and why. */
 const char *sps_list(const sps_context *ctx, const char *kind, int i);
 
 #ifdef __cplusplus

@@ -238,6 +238,20 @@ const sps_factor_library *spsi_module_factor(char *why, size_t size)
     return found(&factor, why, size);
 }
 
+const char *spsi_module_factor_state(void)
+{
+    static char state[SPS_ERROR_SIZE + 16];
+    char why[SPS_ERROR_SIZE];
+    const bool there = spsi_module_factor(why, sizeof why) != NULL;
+
+    pthread_mutex_lock(&lock);
+    if (!*state)
+        (void)snprintf(state, sizeof state, "%s%s", there ? "" : "absent: ",
+                       why);
+    pthread_mutex_unlock(&lock);
+    return state;
+}
+
 const sps_engine *spsi_module_engine(int which, char *why, size_t size)
 {
     return found(&engine[which], why, size);

@@ -53,6 +53,9 @@ typedef struct sps_engine {
 const sps_module *spsi_module_load(char *why, size_t size);
 /* As spsi_module_load, for the module with sparse direct factors (MUMPS). */
 const sps_factor_library *spsi_module_factor(char *why, size_t size);
+/* Returns its path with the name and version of the library, or "absent: " and
+ * why; loads it if that has not been done.  Static. */
+const char *spsi_module_factor_state(void);
 /* As spsi_module_load, for the module of an MPI implementation. */
 enum { SPS_OPENMPI, SPS_MPICH, SPS_ENGINES };
 const sps_engine *spsi_module_engine(int which, char *why, size_t size);

@@ -77,6 +77,20 @@ else
 fi
 expect 0 "" -version
 grep -q '^cuda module:' "$tmp/out" || fail "-version tells no module state"
+if [ -f .libs/spsolve_factor.so ]; then
+    factors='^factor module: .*spsolve_factor.so (MUMPS [0-9.]*)$'
+else
+    factors='^factor module: absent: '
+fi
+for form in -version -list; do
+    expect 0 "" $form
+    grep -q "$factors" "$tmp/out" || fail "$form tells no factor module"
+done
+export SPSOLVE_MODULE_PATH="$tmp"
+expect 0 "" -version
+unset SPSOLVE_MODULE_PATH
+grep -q "^factor module: absent: $tmp/spsolve_factor.so (absent)" "$tmp/out" ||
+    fail "-version does not tell where it looked for the factor module"
 for form in "-version" "--version" "-V"; do
     expect 0 "" $form
     grep -q '^spsolve (libspsolve)' "$tmp/out" || fail "$form tells no version"

@@ -148,9 +148,11 @@ static const cli_option own[] = {
                 "line has precedence; of an option given twice the last value "
                 "counts"),
     ROW("list", list, FLAG, .section = OTHER,
-        .help = "list solvers, preconditioners and kernels of this machine"),
+        .help = "list solvers, preconditioners and kernels of this machine, and "
+                "the library of sparse factors"),
     ROW("version", version, FLAG, .aliases = "V", .section = OTHER,
-        .help = "print version, device and state of the CUDA module"),
+        .help = "print version, device and state of the CUDA module and of the "
+                "module of sparse factors"),
     ROW("help", help, OPTIONAL, .arg = "=WHAT", .choices = "man completion",
         .aliases = "h", .section = OTHER,
         .help = "print this text; -help=man prints the manual page, "

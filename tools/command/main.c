@@ -280,6 +280,8 @@ static int facts(job *j)
     if (j->opt.version && code == 0)
         printf("device: %s\ncuda module: %s\n", j->info.device,
                j->info.module_state);
+    if (code == 0)
+        printf("factor module: %s\n", sps_list(j->ctx, "factor_module", 0));
     if (j->opt.list && code == 0) {
         list_kind(j, "solvers", "solver");
         list_kind(j, "eigensolvers", "eigensolver");
