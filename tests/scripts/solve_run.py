@@ -593,6 +593,49 @@ def interruption_leaves_the_best_iterate(tmp):
     assert hit == wanted
 
 
+def signalled_in_a_phase(m, out, pause):
+    """Sends SIGINT while factors of m are analysed or computed, and a second
+    one after `pause` seconds unless that is None.  Returns the exit status and
+    the seconds that the process lived after its last signal."""
+    p = subprocess.Popen([SOLVE, "-A", m, "-solver", "gmres", "-precond",
+                          "factor", "-json", out, "-quiet", *BASE],
+                         stderr=subprocess.DEVNULL)
+    while p.poll() is None:
+        with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
+            if "spsolve_factor.so" in f.read():
+                break
+        time.sleep(0.002)
+    time.sleep(0.1)
+    p.send_signal(signal.SIGINT)
+    if pause is not None:
+        time.sleep(pause)
+        p.send_signal(signal.SIGINT)
+    began = time.time()
+    return p.wait(), time.time() - began
+
+
+def interruption_waits_for_a_phase_of_factors(tmp):
+    """The phase goes on to its end, and no other one is begun; a second signal
+    ends the process."""
+    if b"factor module: absent" in run("-version").stdout:
+        raise Skip("no factor module")
+    if not os.path.exists("/proc/self/maps"):
+        raise Skip("no /proc")
+    m, out = poisson(f"{tmp}/big.mtx", 400), f"{tmp}/r.json"
+    code, waited = signalled_in_a_phase(m, out, None)
+    r = load_json(out)
+    assert code == 130 == r["exit_code"], (code, r["status"])
+    assert r["status"] == "interrupted" and not r["iterations"]
+    print(f"    the phase ended {waited:.2f} s after the signal")
+    os.unlink(out)
+    for _ in range(5):
+        code, waited = signalled_in_a_phase(m, out, 0.01)
+        if code == -signal.SIGINT:
+            break
+    assert code == -signal.SIGINT and waited < 2, (code, waited)
+    assert not os.path.exists(out)
+
+
 def interruption_while_reading_ends_at_once(tmp):
     p = subprocess.Popen([SOLVE, "-A", "-", "-o", f"{tmp}/x.mtx", "-json",
                           f"{tmp}/r.json", f"-monitor={tmp}/m.tsv", *BASE],

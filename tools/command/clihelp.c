@@ -364,7 +364,12 @@ static const char man_tail[] =
     ".SH SIGNALS\n"
     "The first SIGINT, SIGTERM, SIGHUP or SIGXCPU ends the solve after the\n"
     "current iteration and writes the best iterate and the report; the\n"
-    "second ends the program at once. SIGUSR1 prints one line of progress.\n";
+    "second ends the program at once. SIGUSR1 prints one line of progress.\n"
+    ".PP\n"
+    "The library of sparse factors cannot be interrupted: its analysis, a\n"
+    "factorisation or a solution that is running ends before the signal has\n"
+    "its effect. So none is begun that is predicted to take longer than the\n"
+    "time that \\-max\\-seconds leaves.\n";
 
 void cli_man(FILE *f)
 {
