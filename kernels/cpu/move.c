@@ -5,6 +5,7 @@
 
 #include "philox.h"
 #include "cpu/rows.h"
+#include "plan/kernel.h"
 
 /* Returns whether X has no padding and can be treated as one long row. */
 static bool dense(const sps_block *X)
@@ -179,13 +180,19 @@ static void scatter_rows(void *data, int64_t first, int64_t last)
             row_of(p->Y, i)[p->index[j]] = row_of(p->X, i)[j];
 }
 
+/* Row i of X, whose elements may be floats. */
+static char *bytes_of(const sps_block *X, int64_t i)
+{
+    return (char *)X->data + (size_t)(i * X->ld) * spsi_dtype_size(X->dtype);
+}
+
 static void take_rows(void *data, int64_t first, int64_t last)
 {
     const inside_job *p = data;
 
     for (int64_t i = first; i < last; i++)
-        memcpy(row_of(p->Y, i), row_of(p->X, p->index[i]),
-               (size_t)p->Y->k * sizeof(double));
+        memcpy(bytes_of(p->Y, i), bytes_of(p->X, p->index[i]),
+               (size_t)p->Y->k * spsi_dtype_size(p->Y->dtype));
 }
 
 static void put_rows(void *data, int64_t first, int64_t last)
@@ -193,8 +200,8 @@ static void put_rows(void *data, int64_t first, int64_t last)
     const inside_job *p = data;
 
     for (int64_t i = first; i < last; i++)
-        memcpy(row_of(p->Y, p->index[i]), row_of(p->X, i),
-               (size_t)p->X->k * sizeof(double));
+        memcpy(bytes_of(p->Y, p->index[i]), bytes_of(p->X, i),
+               (size_t)p->X->k * spsi_dtype_size(p->X->dtype));
 }
 
 /* Copies all of the block `whole`, which is X or Y. */

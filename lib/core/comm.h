@@ -118,6 +118,21 @@ bool spsi_agreed_cancel(const sps_context *ctx);
 bool spsi_agreed_monitor(sps_context *ctx, sps_monitor_fn monitor, void *data,
                          const sps_progress *p);
 
+/* Boundary rows of a matrix over several processes (operator_ranks.h), in
+ * device memory.  Columns count the rows of the operand, of which `touched`
+ * rows from `low` on are rows touch[] of X, and the others are ghosts. */
+typedef struct sps_edge {
+    int64_t rows;
+    const int32_t *row;       /* their numbers, distinct */
+    const int64_t *rowptr;    /* NULL if there is rowptr32, the same */
+    const int32_t *rowptr32;
+    const int32_t *col;
+    const void *val;
+    sps_dtype dtype;          /* of val */
+    int64_t low, touched;
+    const int32_t *touch;
+} sps_edge;
+
 /* Messages and sums between processes from and to device memory: the functions
  * of a GPU module (a "wire").  The exchange of boundary rows (operator/halo.h)
  * uses the wire if there is one, and the functions above otherwise.
@@ -147,6 +162,12 @@ typedef struct sps_wire {
      * each.  `to` may be `from`. */
     sps_status (*sum)(sps_context *ctx, const double *from, double *to,
                       int count);
+    /* Adds to row row[i] of Y row i of the product of e with X and the ghosts
+     * in `operand`, times alpha and, unless D is NULL, element row[i] of D (n x
+     * 1, doubles).  X and the operand have elements of one type, Y of any. */
+    sps_status (*add_edge)(const sps_edge *e, double alpha, const sps_block *D,
+                           const sps_block *X, const sps_block *operand,
+                           sps_block *Y);
 } sps_wire;
 
 /* Returns the wire of the context, or NULL for a single process and for blocks

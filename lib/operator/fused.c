@@ -79,7 +79,7 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
     sps_status st;
 
     SPS_TRY(spsi_operator_check(op, X, Y));
-    if (op->n == 0 || X->k == 0) return SPS_OK;
+    if ((op->n == 0 && !op->ranks) || X->k == 0) return SPS_OK;
     /* spsi_ranks_fused adds the terms of the epilogue to boundary rows in
      * another order, which across_ranks does not allow. */
     if (op->ranks && !plain && !spsi_comm_ordered(op->ctx))

@@ -162,6 +162,16 @@ fail:
     return st;
 }
 
+static void look_for_runs(sps_halo *h)
+{
+    h->runs = true;
+    for (int i = 0; i < h->neighbours; i++) {
+        const int64_t at = h->send_at[i], last = h->send_at[i + 1] - 1;
+
+        h->runs &= last < at || h->send[last] - h->send[at] == last - at;
+    }
+}
+
 sps_status spsi_halo_create(sps_context *ctx, int64_t first, int64_t n,
                             int64_t whole, const int64_t *ghost, int64_t ghosts,
                             sps_halo **h_p)
@@ -188,6 +198,7 @@ sps_status spsi_halo_create(sps_context *ctx, int64_t first, int64_t n,
     SPS_TRY(gather_offsets(h));
     SPS_TRY(trade_counts(h, given));
     SPS_TRY(trade_rows(h));
+    look_for_runs(h);
     spsi_free(ctx, given);
     *h_p = h;
     return SPS_OK;
@@ -235,7 +246,7 @@ static sps_status time_exchange(sps_halo *h, const sps_block *packed,
     for (int i = -1; i < TIMES; i++) {
         if (i <= 0) SPS_TRY(h->ctx->backend->sync(h->ctx));
         if (i == 0) *seconds = spsi_now();
-        SPS_TRY(spsi_halo_start(h, packed, operand));
+        SPS_TRY(spsi_halo_start(h, packed, false, operand));
         SPS_TRY(spsi_halo_finish(h));
     }
     SPS_TRY(h->ctx->backend->sync(h->ctx));
@@ -261,19 +272,31 @@ fail:
     return st;
 }
 
-sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
+/* Directs messages made for packed rows to the rows of X, which are runs. */
+static void send_runs(const sps_halo *h, const sps_block *X, size_t row)
+{
+    int m = 0;
+
+    for (int i = 0; i < h->neighbours; i++)
+        if (h->send_at[i + 1] > h->send_at[i])
+            h->out[m++].p = (char *)X->data +
+                            (size_t)h->send[h->send_at[i]] * row;
+}
+
+sps_status spsi_halo_start(sps_halo *h, const sps_block *from, bool whole,
                            sps_block *operand)
 {
     const sps_wire *wire = spsi_wire(h->ctx);
-    const size_t row = (size_t)packed->ld * spsi_dtype_size(packed->dtype);
+    const size_t row = (size_t)from->ld * spsi_dtype_size(from->dtype);
     /* Ghost g is row g of the operand if its number is below the own rows,
      * otherwise row g + own. */
     const size_t own = (size_t)(operand->n - h->ghosts) * row;
-    const int sends = spsi_halo_messages(h, h->send_at, packed->data, row,
+    const int sends = spsi_halo_messages(h, h->send_at, from->data, row,
                                          h->out);
     const int receives = spsi_halo_messages(h, h->ghost_at, operand->data, row,
                                             h->in);
 
+    if (whole) send_runs(h, from, row);
     for (int i = 0; i < receives; i++)
         if (h->in[i].peer > spsi_comm_rank(h->ctx))
             h->in[i].p = (char *)h->in[i].p + own;

@@ -37,6 +37,7 @@ typedef struct sps_halo {
     int64_t *ghost_at;        /* ghosts owned by peer[i]: ghost[ghost_at[i]] to
                                  ghost[ghost_at[i+1] - 1] */
     int32_t *send;            /* own rows to be sent */
+    bool runs;                /* those for each neighbour are consecutive */
     sps_message *out, *in;    /* messages sent and received, at most one each
                                  for each neighbour */
     bool aside;               /* messages pass while the product runs
@@ -72,11 +73,12 @@ sps_status spsi_halo_reserve(sps_halo *h, int width);
  * products that take `seconds`; collective.  Overwrites *operand. */
 sps_status spsi_halo_choose(sps_halo *h, double seconds,
                             const sps_block *packed, sps_block *operand);
-/* Starts to send `packed`, the rows send[] of a block, and to receive the
- * ghosts: those below the own rows into the first rows of `operand`, the others
- * into its last rows.  Both blocks have the same k and ld, on all processes.
- * spsi_halo_finish waits for the exchange. */
-sps_status spsi_halo_start(sps_halo *h, const sps_block *packed,
+/* Starts to send `from`, the rows send[] of a block, or, with `whole` and
+ * h->runs, that block itself, and to receive the ghosts: those below the own
+ * rows into the first rows of `operand`, the others into its last rows.  Both
+ * blocks have the same k, ld and type, on all processes.  spsi_halo_finish
+ * waits for the exchange. */
+sps_status spsi_halo_start(sps_halo *h, const sps_block *from, bool whole,
                            sps_block *operand);
 sps_status spsi_halo_finish(sps_halo *h);
 

@@ -252,7 +252,7 @@ sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
                             const sps_options *opt, sps_operator **op_p)
 {
     if (ctx && op_p && spsi_abi_csr_rows(A))
-        return spsi_ranks_create(ctx, A, width, opt, op_p);
+        return spsi_ranks_create(ctx, A, width, SPS_F64, opt, false, op_p);
     return spsi_operator_create(ctx, A, width, SPS_F64, opt, false, op_p);
 }
 
@@ -449,7 +449,8 @@ sps_status spsi_operator_apply_single(const sps_operator *op,
     const sps_plan *plan = op->block;
     const sps_spmm_args args = { .alpha = 1, .X = X, .Y = Y };
 
-    *served = plan && !op->ranks && !op->callback.apply &&
+    if (op->ranks) return spsi_ranks_single(op, X, Y, served);
+    *served = plan && !op->callback.apply &&
               op->dtype == SPS_F64 &&
               op->n > 0 && X->k > 1 && X->k <= plan->k &&
               plan->kernel->mixes && plan->kernel->mixes(plan, &args);

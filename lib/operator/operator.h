@@ -195,6 +195,12 @@ sps_status spsi_operator_single_like(const sps_operator *A, const sps_csr *S,
  * they are of dtype and become the operator's: A->val becomes NULL. */
 sps_status spsi_operator_valued(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, sps_operator **op_p);
+/* The same for a rectangular matrix over several processes
+ * (spsi_ranks_across), in host memory.  Its pattern need not outlive the
+ * operator, whose values cannot be set again. */
+sps_status spsi_operator_across(sps_context *ctx, const sps_csr *A,
+                                int64_t cols, int width, sps_dtype dtype,
+                                sps_operator **op_p);
 static inline size_t spsi_csr_value_bytes(const sps_csr *A)
 {
     return (size_t)A->nnz * spsi_dtype_size(A->dtype);

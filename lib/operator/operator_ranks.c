@@ -9,11 +9,16 @@
 #include "core/abi.h"
 #include "core/options.h"
 
+#define FEW 4                /* boundary rows are few if they have at most this
+                                part of the entries */
+
 /* ------------------------------------------------------------------- ghosts */
 
-static bool foreign(const sps_csr *A, int64_t p)
+static bool foreign(const sps_ranks *r, int64_t p)
 {
-    return A->global[p] < A->first || A->global[p] >= A->first + A->nrow;
+    const int64_t own = r->A->global[p] - r->A->first;
+
+    return own < 0 || own >= r->cols;
 }
 
 static sps_status check_row(sps_context *ctx, const sps_csr *A, int64_t i)
@@ -77,17 +82,18 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Finds the distinct columns that other processes own, ascending. */
-static sps_status find_ghosts(sps_context *ctx, const sps_csr *A,
+static sps_status find_ghosts(sps_context *ctx, const sps_ranks *r,
                               int64_t **ghost_p, int64_t *ghosts)
 {
+    const sps_csr *A = r->A;
     int64_t *ghost = NULL, count = 0, kept = 0;
     sps_status st;
 
-    for (int64_t p = 0; p < A->nnz; p++) count += foreign(A, p);
+    for (int64_t p = 0; p < A->nnz; p++) count += foreign(r, p);
     SPS_TRY(SPS_NEW(ctx, count, &ghost));
     count = 0;
     for (int64_t p = 0; p < A->nnz; p++)
-        if (foreign(A, p)) ghost[count++] = A->global[p];
+        if (foreign(r, p)) ghost[count++] = A->global[p];
     if (count > 0) qsort(ghost, (size_t)count, sizeof *ghost, ascending);
     for (int64_t g = 0; g < count; g++)
         if (g == 0 || ghost[g] != ghost[g - 1]) ghost[kept++] = ghost[g];
@@ -99,10 +105,10 @@ fail:
 
 /* ------------------------------------------------------- interior, boundary */
 
-static bool has_ghosts(const sps_csr *A, int64_t i)
+static bool has_ghosts(const sps_ranks *r, int64_t i)
 {
-    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
-        if (foreign(A, p)) return true;
+    for (int64_t p = r->A->rowptr[i]; p < r->A->rowptr[i + 1]; p++)
+        if (foreign(r, p)) return true;
     return false;
 }
 
@@ -115,15 +121,15 @@ static sps_status find_boundary(sps_context *ctx, sps_ranks *r, int64_t *nnz,
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, A->nrow, &r->row));
-    SPS_TRY(SPS_NEW(ctx, A->nrow, &r->touch));
+    SPS_TRY(SPS_NEW(ctx, r->cols, &r->touch));
     for (int64_t i = 0; i < A->nrow; i++) {
-        if (!has_ghosts(A, i)) continue;
+        if (!has_ghosts(r, i)) continue;
         r->row[r->rows++] = (int32_t)i;
         *nnz += A->rowptr[i + 1] - A->rowptr[i];
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
-            if (!foreign(A, p)) place[A->global[p] - A->first] = 1;
+            if (!foreign(r, p)) place[A->global[p] - A->first] = 1;
     }
-    for (int64_t j = 0; j < A->nrow; j++) {
+    for (int64_t j = 0; j < r->cols; j++) {
         if (!place[j]) continue;
         place[j] = (int32_t)(r->halo->low + r->touched);
         r->touch[r->touched++] = (int32_t)j;
@@ -169,7 +175,7 @@ static void split_pattern(sps_ranks *r, const int32_t *place)
             const int64_t own = A->global[p] - A->first;
 
             if (!at_edge) r->inner->col[inner++] = (int32_t)own;
-            else if (!foreign(A, p)) r->edge->col[edge++] = place[own];
+            else if (!foreign(r, p)) r->edge->col[edge++] = place[own];
             else r->edge->col[edge++] = (int32_t)(
                 spsi_halo_ghost(h, A->global[p]) + (own < 0 ? 0 : r->touched));
         }
@@ -185,9 +191,9 @@ static sps_status split(sps_context *ctx, sps_ranks *r)
     int64_t nnz = 0;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, A->nrow, &place));
+    SPS_TRY(SPS_NEW(ctx, r->cols, &place));
     SPS_TRY(find_boundary(ctx, r, &nnz, place));
-    SPS_TRY(sps_csr_create(ctx, A->nrow, A->nrow, A->nnz - nnz, A->dtype,
+    SPS_TRY(sps_csr_create(ctx, A->nrow, r->cols, A->nnz - nnz, A->dtype,
                            &r->inner));
     SPS_TRY(sps_csr_create(ctx, r->rows, r->touched + r->halo->ghosts, nnz,
                            A->dtype, &r->edge));
@@ -231,34 +237,82 @@ static void displace(sps_context *ctx, const int32_t *from, int64_t count,
         ctx->backend->release(ctx, at, (size_t)count * sizeof *at);
 }
 
+/* What an operator is made for. */
+typedef struct uses {
+    int64_t cols;             /* own columns */
+    int width;
+    sps_dtype blocks;
+    bool inner;               /* see sps_operator */
+} uses;
+
 /* Returns the predicted seconds of a product of own rows, from the memory
- * traffic of two blocks and of 12 bytes for each entry. */
-static double product_seconds(const sps_ranks *r, int width)
+ * traffic of two blocks, and of an index and a value for each entry. */
+static double product_seconds(const sps_ranks *r, const uses *u)
 {
-    const double bytes = 16.0 * (double)r->A->nrow * width +
-                         12.0 * (double)r->A->nnz;
+    const double each = (double)spsi_dtype_size(u->blocks);
+    const double bytes = each * (double)(r->A->nrow + r->cols) * u->width +
+                         (4.0 + (double)spsi_dtype_size(r->A->dtype)) *
+                         (double)r->A->nnz;
     const double rate = r->halo->ctx->machine.copy;
 
     return rate > 0 ? bytes / rate : 0;
 }
 
-static sps_status make_plans(sps_context *ctx, sps_ranks *r, int width,
+/* Decides whether products of boundary rows are added in place, which takes
+ * less than gathering their operands if they are few; and whether products of
+ * an X of floats are possible, on all processes. */
+static sps_status choose_ways(sps_context *ctx, sps_ranks *r, int width)
+{
+    const sps_plan *plan = r->interior->block;
+    const int64_t ld = spsi_block_ld(width);
+    const sps_block X = { .k = width, .ld = ld, .dtype = SPS_F32 };
+    sps_block Y = { .k = width, .ld = ld, .dtype = SPS_F64 };
+    const sps_spmm_args args = { .alpha = 1, .X = &X, .Y = &Y };
+    bool never;
+    sps_status st;
+
+    r->adds = spsi_wire(ctx) && !r->boundary->local.far &&
+              r->edge->nnz <= r->A->nnz / FEW;
+    never = !r->adds || r->interior->dtype != SPS_F64 || !plan ||
+            !plan->kernel->mixes || !plan->kernel->mixes(plan, &args);
+    SPS_TRY(spsi_comm_any(ctx, never, &never));
+    r->mixes = !never;
+fail:
+    return st;
+}
+
+static sps_status make_blocks(sps_context *ctx, sps_ranks *r, const uses *u)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_block_create(ctx, sent(r), u->width, u->blocks, &r->packed));
+    SPS_TRY(spsi_block_create(ctx, r->edge->ncol, u->width, u->blocks,
+                              &r->operand));
+    for (int i = 0; i < 4; i++)     /* [2] may hold a diagonal of doubles */
+        SPS_TRY(spsi_block_create(ctx, r->rows, u->width,
+                                  i == 2 ? SPS_F64 : u->blocks,
+                                  &r->result[i]));
+fail:
+    return st;
+}
+
+static sps_status make_plans(sps_context *ctx, sps_ranks *r, const uses *u,
                              const sps_options *o)
 {
     sps_status st;
 
-    SPS_TRY(sps_operator_csr(ctx, r->inner, width, o, &r->interior));
-    SPS_TRY(sps_operator_csr(ctx, r->edge, width, o, &r->boundary));
-    SPS_TRY(sps_block_create(ctx, sent(r), width, &r->packed));
-    SPS_TRY(sps_block_create(ctx, r->edge->ncol, width, &r->operand));
-    for (int i = 0; i < 4; i++)
-        SPS_TRY(sps_block_create(ctx, r->rows, width, &r->result[i]));
-    SPS_TRY(spsi_halo_reserve(r->halo, width));
-    SPS_TRY(spsi_halo_choose(r->halo, product_seconds(r, width), r->packed,
+    SPS_TRY(spsi_operator_create(ctx, r->inner, u->width, u->blocks, o,
+                                 u->inner, &r->interior));
+    SPS_TRY(spsi_operator_create(ctx, r->edge, u->width, u->blocks, o,
+                                 u->inner, &r->boundary));
+    SPS_TRY(make_blocks(ctx, r, u));
+    SPS_TRY(spsi_halo_reserve(r->halo, u->width));
+    SPS_TRY(spsi_halo_choose(r->halo, product_seconds(r, u), r->packed,
                              r->operand));
     SPS_TRY(place(ctx, r->row, r->rows, &r->at.row));
     SPS_TRY(place(ctx, r->touch, r->touched, &r->at.touch));
     SPS_TRY(place(ctx, r->halo->send, sent(r), &r->at.send));
+    SPS_TRY(choose_ways(ctx, r, u->width));
 fail:
     return st;
 }
@@ -339,13 +393,43 @@ void sps_operator_halo(const sps_operator *op, int64_t *rows, int64_t *most,
     if (neighbours) *neighbours = many ? op->ranks->received.neighbours : 0;
 }
 
-static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
+/* Makes op->ranks from A, whose rows and columns have been checked. */
+static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
+                             const sps_options *o)
+{
+    sps_context *ctx = op->ctx;
+    int64_t *ghost = NULL, ghosts = 0;
+    sps_ranks *r = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &r));
+    op->ranks = r;
+    r->A = A;
+    r->cols = u->cols;
+    op->n = A->nrow;
+    op->ncol = u->cols;
+    op->width = u->width;
+    op->dtype = u->blocks;
+    op->inner = u->inner;
+    SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
+    op->caller.nnz = A->nnz;
+    SPS_TRY(find_ghosts(ctx, r, &ghost, &ghosts));
+    SPS_TRY(spsi_halo_create(ctx, A->first, u->cols, A->whole, ghost, ghosts,
+                             &r->halo));
+    SPS_TRY(sum_halos(ctx, r));
+    SPS_TRY(split(ctx, r));
+    SPS_TRY(make_plans(ctx, r, u, o));
+fail:
+    spsi_free(ctx, ghost);
+    return st;
+}
+
+static sps_status create_many(sps_context *ctx, const sps_csr *A, const uses *u,
                               const sps_options *opt, sps_operator **op_p)
 {
-    int64_t *ghost = NULL, ghosts = 0, all;
     sps_operator *op = NULL;
-    sps_ranks *r = NULL;
     const char *how = NULL;
+    int64_t all;
     sps_options o;
     sps_status st;
 
@@ -353,34 +437,21 @@ static sps_status create_many(sps_context *ctx, sps_csr *A, int width,
     SPS_TRY(spsi_comm_rows(ctx, A->nrow, false, &all));
     SPS_TRY(take_options(ctx, opt, &o, &how));
     SPS_TRY(spsi_operator_new(ctx, &op));
-    SPS_TRY(SPS_NEW(ctx, 1, &r));
-    op->ranks = r;
-    r->A = A;
-    op->n = op->ncol = A->nrow;
-    op->width = width;
-    SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
-    op->caller.nnz = A->nnz;
-    SPS_TRY(find_ghosts(ctx, A, &ghost, &ghosts));
-    SPS_TRY(spsi_halo_create(ctx, A->first, A->nrow, A->whole, ghost, ghosts,
-                             &r->halo));
-    SPS_TRY(sum_halos(ctx, r));
-    SPS_TRY(split(ctx, r));
-    SPS_TRY(make_plans(ctx, r, width, &o));
+    SPS_TRY(distribute(op, A, u, &o));
     if (how) SPS_TRY(spsi_ranks_reorder(op, how, &o));
-    spsi_free(ctx, ghost);
     *op_p = op;
     return SPS_OK;
 
 fail:
-    spsi_free(ctx, ghost);
     sps_operator_destroy(&op);
     return st;
 }
 
 /* Creates the operator of a single process: all rows are copied, with 32-bit
  * columns, to a csr that belongs to the operator. */
-static sps_status create_alone(sps_context *ctx, sps_csr *A, int width,
-                               const sps_options *opt, sps_operator **op_p)
+static sps_status create_alone(sps_context *ctx, const sps_csr *A,
+                               const uses *u, const sps_options *opt,
+                               sps_operator **op_p)
 {
     sps_csr *own = NULL;
     sps_status st;
@@ -394,7 +465,8 @@ static sps_status create_alone(sps_context *ctx, sps_csr *A, int width,
     memcpy(own->rowptr, A->rowptr, (size_t)(A->nrow + 1) * sizeof *A->rowptr);
     for (int64_t p = 0; p < A->nnz; p++) own->col[p] = (int32_t)A->global[p];
     if (A->nnz > 0) memcpy(own->val, A->val, spsi_csr_value_bytes(A));
-    SPS_TRY(sps_operator_csr(ctx, own, width, opt, op_p));
+    SPS_TRY(spsi_operator_create(ctx, own, u->width, u->blocks, opt, u->inner,
+                                 op_p));
     (*op_p)->own_A = own;
     return SPS_OK;
 
@@ -403,15 +475,36 @@ fail:
     return st;
 }
 
-sps_status spsi_ranks_create(sps_context *ctx, sps_csr *A, int width,
-                             const sps_options *opt, sps_operator **op_p)
+sps_status spsi_ranks_create(sps_context *ctx, const sps_csr *A, int width,
+                             sps_dtype blocks, const sps_options *opt,
+                             bool inner, sps_operator **op_p)
 {
+    const uses u = { A->nrow, width, blocks, inner };
     sps_operator *op = NULL;
     sps_status st;
 
-    if (!spsi_comm_many(ctx)) return create_alone(ctx, A, width, opt, op_p);
+    if (!spsi_comm_many(ctx)) return create_alone(ctx, A, &u, opt, op_p);
     SPS_TRY(spsi_comm_begin(ctx));
-    SPS_TRY(spsi_comm_end(ctx, create_many(ctx, A, width, opt, &op)));
+    SPS_TRY(spsi_comm_end(ctx, create_many(ctx, A, &u, opt, &op)));
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
+sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
+                             int width, sps_dtype blocks, sps_operator **op_p)
+{
+    const uses u = { cols, width, blocks, true };
+    sps_operator *op = NULL;
+    sps_options o;
+    sps_status st;
+
+    SPS_TRY(spsi_options_take(ctx, NULL, &o));
+    SPS_TRY(spsi_operator_new(ctx, &op));
+    SPS_TRY(distribute(op, A, &u, &o));
     *op_p = op;
     return SPS_OK;
 

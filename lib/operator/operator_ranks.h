@@ -25,6 +25,11 @@ extern "C" {
 
 struct sps_ranks {
     const sps_csr *A;         /* the caller's csr, for its pattern */
+    int64_t cols;             /* own columns: A->first .. A->first + cols - 1 */
+    bool adds;                /* products of boundary rows are added in place
+                                 (sps_wire) */
+    bool mixes;               /* products of an X of floats and a Y of doubles
+                                 are possible on all processes */
     sps_halo *halo;           /* rows needed from and by other processes */
     int64_t rows, touched;    /* elements of `row` and of `touch` */
     int32_t *row;             /* boundary rows, ascending */
@@ -48,13 +53,23 @@ struct sps_ranks {
 
 /* sps_operator_csr for the own rows of a distributed matrix; collective.  A
  * single process gets an operator like any other. */
-sps_status spsi_ranks_create(sps_context *ctx, sps_csr *A, int width,
-                             const sps_options *opt, sps_operator **op_p);
+sps_status spsi_ranks_create(sps_context *ctx, const sps_csr *A, int width,
+                             sps_dtype blocks, const sps_options *opt,
+                             bool inner, sps_operator **op_p);
+/* Creates an operator made by the library, of a rectangular matrix: this
+ * process has the rows of A, which are sorted, and of X the `cols` rows from
+ * A->first on, of A->whole; collective, within another collective call. */
+sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
+                             int width, sps_dtype blocks, sps_operator **op_p);
 void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p);
 /* Y = alpha A X + beta Y; `plain` selects the kernels that verify.
  * Collective. */
 sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
                             const sps_block *X, double beta, sps_block *Y);
+/* Y = A X for an X of floats and a Y of doubles, if op->ranks->mixes and a
+ * kernel can do that (*served), on all processes or on none.  Collective. */
+sps_status spsi_ranks_single(const sps_operator *op, const sps_block *X,
+                             sps_block *Y, bool *served);
 /* Computes Y = D (alpha A X + gamma W) + beta Y + delta X with fast kernels
  * (spsi_operator_apply_fused).  Collective. */
 sps_status spsi_ranks_fused(const sps_operator *op, double alpha,

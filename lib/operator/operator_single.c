@@ -77,11 +77,20 @@ fail:
 static sps_status wrap(sps_context *ctx, const sps_csr *A, void *val,
                        sps_dtype dtype, sps_csr **S_p)
 {
-    return spsi_abi_csr_rows(A)
-        ? sps_csr_wrap_rows(ctx, A->first, A->nrow, A->whole, A->nnz,
-                            A->rowptr, A->global, val, dtype, SPS_BORROW, S_p)
-        : sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col, val,
-                       dtype, SPS_HOST, SPS_BORROW, S_p);
+    sps_status st;
+
+    if (!spsi_abi_csr_rows(A))
+        return sps_csr_wrap(ctx, A->nrow, A->ncol, A->nnz, A->rowptr, A->col,
+                            val, dtype, SPS_HOST, SPS_BORROW, S_p);
+    SPS_TRY(SPS_NEW(ctx, 1, S_p));
+    ctx->live++;
+    **S_p = (sps_csr){ .nrow = A->nrow, .ncol = A->ncol, .nnz = A->nnz,
+                       .rowptr = A->rowptr, .val = val, .dtype = dtype,
+                       .place = SPS_HOST, .own = SPS_BORROW,
+                       .struct_size = sizeof **S_p, .first = A->first,
+                       .whole = A->whole, .global = A->global };
+fail:
+    return st;
 }
 
 /* Creates a csr in host memory with the pattern of A and a copy of its values,
@@ -228,9 +237,29 @@ static sps_status copy_here(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
 
     SPS_TRY(copy_csr(ctx, A, dtype, &S, &val));
     SPS_TRY(spsi_abi_csr_rows(A)
-                ? spsi_ranks_create(ctx, S, width, opt, op_p)
+                ? spsi_ranks_create(ctx, S, width, blocks, opt, inner, op_p)
                 : spsi_operator_create(ctx, S, width, blocks, opt, inner,
                                        op_p));
+    (*op_p)->own_A = S;
+    (*op_p)->cache->own_val = val;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &S);
+    spsi_free(ctx, val);
+    return st;
+}
+
+sps_status spsi_operator_across(sps_context *ctx, const sps_csr *A,
+                                int64_t cols, int width, sps_dtype dtype,
+                                sps_operator **op_p)
+{
+    sps_csr *S = NULL;
+    void *val = NULL;
+    sps_status st;
+
+    SPS_TRY(copy_csr(ctx, A, dtype, &S, &val));
+    SPS_TRY(spsi_ranks_across(ctx, S, cols, width, dtype, op_p));
     (*op_p)->own_A = S;
     (*op_p)->cache->own_val = val;
     return SPS_OK;

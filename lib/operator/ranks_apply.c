@@ -8,16 +8,23 @@
 
 /* ----------------------------------------------------------------- products */
 
-/* Returns a block of k columns in the memory of `whole`, with the ld that the
- * library would choose for k, so that messages are no longer than necessary. */
-static sps_block fit(const sps_block *whole, int k)
+/* Returns a block of k columns in the memory of `whole`, of its type or of a
+ * smaller one, with the ld that the library would choose for k, so that
+ * messages are no longer than necessary. */
+static sps_block fit_as(const sps_block *whole, int k, sps_dtype dtype)
 {
     sps_block X = *whole;
 
     X.k = X.width = k;
     X.ld = spsi_block_ld(k);
+    X.dtype = dtype;
     X.bytes = 0;
     return X;
+}
+
+static sps_block fit(const sps_block *whole, int k)
+{
+    return fit_as(whole, k, whole->dtype);
 }
 
 /* Returns the rows of the operand that hold own rows. */
@@ -26,22 +33,103 @@ static sps_block own_part(const sps_ranks *r, const sps_block *operand)
     sps_block X = *operand;
 
     X.n = r->touched;
-    X.data = (double *)X.data + r->halo->low * X.ld;
+    X.data = (char *)X.data + (size_t)(r->halo->low * X.ld) *
+                              spsi_dtype_size(X.dtype);
     return X;
 }
 
-/* Packs the rows and starts the exchange; copies the own rows to *operand. */
+/* Returns whether the rows to be sent can be read in X.  The last of them ends
+ * with the memory of X only if that is no view with other columns. */
+static bool sends_runs(const sps_ranks *r, const sps_block *X)
+{
+    return r->halo->runs && X->ld == spsi_block_ld(X->k) &&
+           (X->ld == X->k || X->bytes > 0);
+}
+
+/* Packs the rows if necessary, and starts the exchange. */
+static sps_status exchange(const sps_ranks *r, const sps_block *X,
+                           sps_block *operand)
+{
+    sps_block packed = fit_as(r->packed, X->k, X->dtype);
+    const bool runs = sends_runs(r, X);
+    sps_status st = SPS_OK;
+
+    *operand = fit_as(r->operand, X->k, X->dtype);
+    if (!runs) SPS_TRY(spsi_take_rows(X, r->at.send, &packed));
+    SPS_TRY(spsi_halo_start(r->halo, runs ? X : &packed, runs, operand));
+fail:
+    return st;
+}
+
+/* Starts the exchange, and copies the own rows to *operand. */
 static sps_status begin(const sps_ranks *r, const sps_block *X,
                         sps_block *operand)
 {
-    sps_block packed = fit(r->packed, X->k), own;
+    sps_block own, to = fit_as(r->operand, X->k, X->dtype);
     sps_status st;
 
-    *operand = fit(r->operand, X->k);
-    own = own_part(r, operand);
-    SPS_TRY(spsi_take_rows(X, r->at.send, &packed));
+    own = own_part(r, &to);
     SPS_TRY(spsi_take_rows(X, r->at.touch, &own));
-    SPS_TRY(spsi_halo_start(r->halo, &packed, operand));
+    SPS_TRY(exchange(r, X, operand));
+fail:
+    return st;
+}
+
+/* --------------------------------------------- boundary rows in their place */
+
+static bool adds(const sps_ranks *r)
+{
+    return r->adds && !spsi_comm_ordered(r->halo->ctx);
+}
+
+static sps_edge edge_of(const sps_ranks *r)
+{
+    const sps_csr_local *B = &r->boundary->local;
+
+    return (sps_edge){ .rows = r->rows, .row = r->at.row, .rowptr = B->rowptr,
+                       .rowptr32 = B->rowptr32, .col = B->col, .val = B->val,
+                       .dtype = B->dtype, .low = r->halo->low,
+                       .touched = r->touched, .touch = r->at.touch };
+}
+
+/* Multiplies the interior rows: Y = A X for an X of floats, or the product with
+ * the epilogue e, or without. */
+static sps_status interior(const sps_ranks *r, double alpha, const sps_block *X,
+                           double beta, sps_block *Y, const sps_epilogue *e,
+                           sps_block *room)
+{
+    bool served = true;
+    sps_status st;
+
+    if (X->dtype != Y->dtype)
+        st = spsi_operator_apply_single(r->interior, X, Y, &served);
+    else
+        st = e ? spsi_operator_apply_fused(r->interior, false, alpha, X, beta,
+                                           Y, e, room)
+               : sps_operator_apply(r->interior, alpha, X, beta, Y);
+    return st == SPS_OK && !served
+               ? spsi_fail(X->ctx, SPS_EBUG, "a product of floats was not "
+                           "served: please report it") : st;
+}
+
+/* Y = D (alpha A X + gamma W) + beta Y + delta X without copies of boundary
+ * rows: they are empty in the interior, whose product makes all terms but that
+ * of A, which is added. */
+static sps_status add_slice(const sps_ranks *r, double alpha,
+                            const sps_block *X, double beta, sps_block *Y,
+                            const sps_epilogue *e, sps_block *room)
+{
+    const sps_edge edge = edge_of(r);
+    sps_block operand;
+    sps_status st, finished;
+
+    SPS_TRY(exchange(r, X, &operand));
+    st = interior(r, alpha, X, beta, Y, e, room);
+    finished = spsi_halo_finish(r->halo);
+    if (st == SPS_OK) st = finished;
+    if (st == SPS_OK && alpha != 0)
+        st = spsi_wire(X->ctx)->add_edge(&edge, alpha, e ? e->D : NULL, X,
+                                         &operand, Y);
 fail:
     return st;
 }
@@ -65,6 +153,7 @@ static sps_status apply_slice(const sps_ranks *r, bool plain, double alpha,
     sps_block operand, edge = fit(r->result[0], X->k);
     sps_status st, finished;
 
+    if (!plain && adds(r)) return add_slice(r, alpha, X, beta, Y, NULL, NULL);
     SPS_TRY(begin(r, X, &operand));
     st = beta == 0 ? SPS_OK : spsi_take_rows(Y, r->at.row, &edge);
     if (st == SPS_OK) st = times(r->interior, plain, alpha, X, beta, Y);
@@ -104,6 +193,28 @@ sps_status spsi_ranks_apply(const sps_operator *op, bool plain, double alpha,
     return spsi_comm_end(op->ctx, apply_all(op, plain, alpha, X, beta, Y));
 }
 
+static sps_status single(const sps_operator *op, const sps_block *X,
+                         sps_block *Y, bool *served)
+{
+    const sps_plan *plan = op->ranks->interior->block;
+
+    *served = op->ranks->mixes && adds(op->ranks) && X->k > 1 &&
+              X->k <= plan->k &&
+              plan->kernel->mixes(plan, &(sps_spmm_args){ .alpha = 1, .X = X,
+                                                          .Y = Y });
+    return *served ? add_slice(op->ranks, 1, X, 0, Y, NULL, NULL) : SPS_OK;
+}
+
+sps_status spsi_ranks_single(const sps_operator *op, const sps_block *X,
+                             sps_block *Y, bool *served)
+{
+    sps_status st = spsi_comm_begin(op->ctx);
+
+    *served = false;
+    if (st != SPS_OK) return st;
+    return spsi_comm_end(op->ctx, single(op, X, Y, served));
+}
+
 /* ---------------------------------------------------------------- epilogues */
 
 /* Saves in *edge what beta Y and delta X add to the boundary rows: their rows
@@ -130,12 +241,14 @@ static sps_status fused_slice(const sps_ranks *r, double alpha,
 {
     const int k = X->k;
     sps_block operand, edge = fit(r->result[0], k), W = fit(r->result[1], k);
-    sps_block D = fit(r->result[2], 1), spare = fit(r->result[3], k);
+    sps_block D = fit_as(r->result[2], 1, SPS_F64);
+    sps_block spare = fit(r->result[3], k);
     const sps_epilogue part = { .W = e->W && e->gamma != 0 ? &W : NULL,
                                 .gamma = e->gamma, .D = e->D ? &D : NULL };
     double more = beta;
     sps_status st, finished;
 
+    if (adds(r)) return add_slice(r, alpha, X, beta, Y, e, room);
     SPS_TRY(begin(r, X, &operand));
     st = take_addend(r, X, Y, e->delta, &more, &edge, &spare);
     if (st == SPS_OK && part.W) st = spsi_take_rows(e->W, r->at.row, &W);

@@ -514,7 +514,7 @@ static sps_status gather(const schwarz *w, const sps_block *R, sps_block *r)
     *r = narrow(w->r, R->k);
     own = own_rows(w, r);
     SPS_TRY(spsi_take_rows(R, h->send, &packed));
-    SPS_TRY(spsi_halo_start(w->near.halo, &packed, r));
+    SPS_TRY(spsi_halo_start(w->near.halo, &packed, false, r));
     st = spsi_axpby(1.0, R, 0.0, &own);
     finished = spsi_halo_finish(w->near.halo);
     if (st == SPS_OK) st = finished;

@@ -328,4 +328,5 @@ SPS_DEFINE(sps_wire, spsi_wire_cuda) = {
     .start = start,
     .finish = finish,
     .sum = sum,
+    .add_edge = spsi_cuda_add_edge,
 };

@@ -32,10 +32,41 @@ move_rows(const double *x, int64_t ldx, const int32_t *__restrict__ index,
     }
 }
 
+/* The same for floats; a thread moves one element. */
+template <bool PUT>
+__global__ void __launch_bounds__(256)
+move_floats(const float *x, int64_t ldx, const int32_t *__restrict__ index,
+            float *y, int64_t ldy, int64_t n, int k, int lanes)
+{
+    const int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t i = t / lanes;
+
+    if (i >= n) return;
+    for (int c = (int)(t % lanes); c < k; c += lanes) {
+        const int64_t far = index[i];
+
+        y[(PUT ? far : i) * ldy + c] = x[(PUT ? i : far) * ldx + c];
+    }
+}
+
+template <bool PUT>
+sps_status move_single(const sps_block *X, const int32_t *index, sps_block *Y)
+{
+    const int64_t n = PUT ? X->n : Y->n;
+    const int lanes = min(power_above(Y->k), 32);
+
+    SPS_TRY_RETURN(spsi_cuda_enter(Y->ctx));
+    return run_kernel(Y->ctx, (unsigned)ceil_div(n * lanes, 256), 256,
+                      move_floats<PUT>, (const float *)X->data, X->ld, index,
+                      (float *)Y->data, Y->ld, n, Y->k, lanes);
+}
+
 template <bool PUT>
 sps_status move(const sps_block *X, const int32_t *index, sps_block *Y)
 {
     const int64_t n = PUT ? X->n : Y->n;
+
+    if (Y->dtype == SPS_F32) return move_single<PUT>(X, index, Y);
     const cover c = cover_lines(Y->ctx, n, Y->k, each);
     auto kernel = paired(X) && paired(Y) ? move_rows<true, PUT>
                                          : move_rows<false, PUT>;

@@ -23,6 +23,7 @@ typedef struct work {
     int k;
     double alpha, beta;
     bool plain, twofold, fused, symmetric, floats;
+    bool single;              /* the blocks are of floats */
     const double *x, *y, *v;  /* n x k */
     double *result, *low;     /* n x k */
     const char *solver, *precond, *reorder;
@@ -45,26 +46,52 @@ static void all_went_well(bool good, const char *what, int size)
                   size);
 }
 
-static sps_status part(const crew_member *m, const work *w, const double *from,
-                       sps_block **X_p)
+/* Replaces the block of doubles by one of floats. */
+static sps_status narrow(sps_block **X_p)
 {
-    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
-    const int64_t n = crew_first(w->A->nrow, m->all->size, m->rank + 1) - first;
+    sps_block *X = NULL;
+    sps_status st = spsi_block_create((*X_p)->ctx, (*X_p)->n, (*X_p)->k,
+                                      SPS_F32, &X);
+
+    if (!st) st = spsi_copy(*X_p, X);
+    sps_block_destroy(X_p);
+    *X_p = X;
+    return st;
+}
+
+/* The rows of this rank of `from`, of `whole` rows. */
+static sps_status part_of(const crew_member *m, const work *w, int64_t whole,
+                          const double *from, sps_block **X_p)
+{
+    const int64_t first = crew_first(whole, m->all->size, m->rank);
+    const int64_t n = crew_first(whole, m->all->size, m->rank + 1) - first;
     sps_status st = sps_block_create(m->ctx, n, w->k, X_p);
 
     if (!st && from)
         st = sps_block_set(*X_p, 0, w->k, from + first * w->k, w->k,
                            SPS_ROW_MAJOR, SPS_HOST);
-    return st;
+    return !st && w->single ? narrow(X_p) : st;
+}
+
+static sps_status part(const crew_member *m, const work *w, const double *from,
+                       sps_block **X_p)
+{
+    return part_of(m, w, w->A->nrow, from, X_p);
 }
 
 static sps_status keep(const crew_member *m, const work *w, const sps_block *X,
                        double *to)
 {
     const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    sps_block *wide = NULL;
+    sps_status st = sps_block_create(m->ctx, X->n, X->k, &wide);
 
-    return sps_block_get(X, 0, w->k, to + first * w->k, w->k, SPS_ROW_MAJOR,
-                         SPS_HOST);
+    if (!st) st = spsi_copy(X, wide);
+    if (!st)
+        st = sps_block_get(wide, 0, w->k, to + first * w->k, w->k,
+                           SPS_ROW_MAJOR, SPS_HOST);
+    sps_block_destroy(&wide);
+    return st;
 }
 
 /* ----------------------------------------------------------------- products */
@@ -120,7 +147,10 @@ static void multiply(crew_member *m)
     const int64_t at = crew_first(w->A->nrow, m->all->size, m->rank);
 
     m->st = crew_rows(m, w->A, &own);
-    if (!m->st) m->st = sps_operator_csr(m->ctx, own, WIDTH, NULL, &op);
+    if (!m->st)
+        m->st = w->single ? spsi_operator_single(m->ctx, own, WIDTH, SPS_F32,
+                                                 NULL, &op)
+                          : sps_operator_csr(m->ctx, own, WIDTH, NULL, &op);
     if (!m->st) m->st = part(m, w, w->x, &X);
     if (!m->st) m->st = part(m, w, w->y, &Y);
     if (!m->st && w->val)
@@ -157,8 +187,9 @@ static void expect(const work *w, const double *val)
             sum = sum + (w->beta == 0 ? 0 : w->beta *
                                                        w->y[i * w->k + j]);
             if (w->twofold) sum += w->v[i * w->k + j];
-            ck_assert_msg(w->result[i * w->k + j] == sum, "row %d, column %d: "
-                          "%g, not %g", (int)i, j, w->result[i * w->k + j],
+            ck_assert_msg(fabs(w->result[i * w->k + j] - sum) <=
+                          (w->single ? 2e-7 : 0) * fabs(sum),
+                          "row %d, column %d: %g, not %g", (int)i, j, w->result[i * w->k + j],
                           sum);
         }
 }
@@ -238,6 +269,83 @@ START_TEST(products_with_epilogues_are_those_of_the_whole)
     compare_products((work){ .alpha = 2, .beta = 0, .fused = true }, 57, 3);
     compare_products((work){ .alpha = -1, .beta = 2, .fused = true }, 45,
                      WIDTH + 2);
+}
+END_TEST
+
+START_TEST(products_of_floats_are_those_of_the_whole)
+{
+    compare_products((work){ .alpha = 2, .beta = -1, .single = true }, 97, 16);
+    compare_products((work){ .alpha = 1, .beta = 0, .single = true }, 61, 1);
+    compare_products((work){ .alpha = 2, .beta = 0, .fused = true,
+                             .single = true }, 57, 3);
+    compare_products((work){ .alpha = 1, .beta = 0, .fused = true,
+                             .single = true }, 43, 1);
+}
+END_TEST
+
+/* ----------------------------------------------------- rectangular matrices */
+
+/* Y = alpha A X + beta Y, with rows of X divided by columns of A. */
+static void multiply_across(crew_member *m)
+{
+    const work *w = m->data;
+    const int64_t first = crew_first(w->A->ncol, m->all->size, m->rank);
+    const int64_t last = crew_first(w->A->ncol, m->all->size, m->rank + 1);
+    sps_csr *own = NULL, rows;
+    sps_operator *op = NULL;
+    sps_block *X = NULL, *Y = NULL;
+
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = spsi_comm_begin(m->ctx);
+    if (!m->st) {
+        rows = *own;
+        rows.first = first;
+        rows.ncol = rows.whole = w->A->ncol;
+        m->st = spsi_comm_end(m->ctx, spsi_operator_across(
+            m->ctx, &rows, last - first, WIDTH,
+            w->single ? SPS_F32 : SPS_F64, &op));
+    }
+    if (!m->st) m->st = part_of(m, w, w->A->ncol, w->x, &X);
+    if (!m->st) m->st = part(m, w, w->y, &Y);
+    if (!m->st) m->st = sps_operator_apply(op, w->alpha, X, w->beta, Y);
+    if (!m->st) m->st = keep(m, w, Y, w->result);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+static void compare_across(work w, int64_t n)
+{
+    for (int f = 0; f < zoo_count(); f++) {
+        sps_csr *A = zoo_matrix(f, n, 3, ZOO_INTEGER, SPS_F64);
+        double *x = zoo_block(A->ncol, w.k, w.k, 4, ZOO_INTEGER);
+        double *y = zoo_block(A->nrow, w.k, w.k, 5, ZOO_INTEGER);
+        double *result = calloc((size_t)(A->nrow * w.k + 1), sizeof *result);
+
+        w.A = A;
+        w.x = x;
+        w.y = y;
+        w.result = result;
+        for (int i = 1; i < SIZES && A->nrow >= CREW && A->ncol > 0; i++) {
+            if (brief() && i != 1 + f % (SIZES - 1)) continue;
+            all_went_well(crew_run(member, sizes[i], multiply_across, &w),
+                          zoo_name(f), sizes[i]);
+            expect(&w, A->val);
+        }
+        free(x);
+        free(y);
+        free(result);
+        zoo_free(&A);
+    }
+}
+
+/* Of some matrices ranks own no column. */
+START_TEST(rectangular_products_are_those_of_the_whole)
+{
+    compare_across((work){ .alpha = 1, .beta = 1, .k = 3 }, 83);
+    compare_across((work){ .alpha = -2, .beta = 1, .k = 5, .single = true },
+                   37);
 }
 END_TEST
 
@@ -553,6 +661,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(products_are_those_of_the_whole),
     RUNNER_TEST(products_of_checks_are_those_of_the_whole),
     RUNNER_TEST(products_with_epilogues_are_those_of_the_whole),
+    RUNNER_TEST(products_of_floats_are_those_of_the_whole),
+    RUNNER_TEST(rectangular_products_are_those_of_the_whole),
     RUNNER_TEST(new_values_reach_interior_and_boundary_rows),
     RUNNER_TEST(all_processes_know_what_a_product_exchanges),
     RUNNER_TEST(an_entry_without_mirror_image_is_found),

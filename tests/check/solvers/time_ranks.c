@@ -130,7 +130,8 @@ static sps_status put(const stage *s)
 
 static sps_status around(const stage *s, sps_status (*inner)(const stage *))
 {
-    sps_status st = spsi_halo_start(s->r->halo, s->r->packed, s->r->operand);
+    sps_status st = spsi_halo_start(s->r->halo, s->r->packed, false,
+                                    s->r->operand);
 
     if (st == SPS_OK && inner) st = inner(s);
     return st == SPS_OK ? spsi_halo_finish(s->r->halo) : st;
