@@ -7,11 +7,14 @@
 #include "core/comm.h"
 #include "core/timer.h"
 
-/* Returns whether P may be kept. */
+/* Returns whether P may be kept.  Each process of an M of its own would scale
+ * the columns of Z by factors of its own. */
 static bool keeps(const sps_linear *s)
 {
     return s->M && s->M->gives_floats && !s->made.null && s->columns >= 2 &&
-           s->columns <= SPS_SINGLE_WIDEST && !spsi_comm_many(s->ctx);
+           s->columns <= SPS_SINGLE_WIDEST &&
+           (!spsi_comm_many(s->ctx) ||
+            s->M->type->ranks == SPS_RANKS_WHOLE);
 }
 
 sps_status spsi_floats_set_up(sps_linear *s, sps_float_directions *d)
@@ -20,16 +23,19 @@ sps_status spsi_floats_set_up(sps_linear *s, sps_float_directions *d)
     const size_t bytes = (size_t)s->n * (size_t)spsi_block_ld(k) *
                          SPS_FLOATS_KEPT * sizeof(float);
     sps_status st;
-    bool room;
+    bool room, lacks;
 
     if (!keeps(s)) return SPS_OK;
     SPS_TRY(spsi_has_room(s->ctx, bytes, &room));
-    if (!room) return SPS_OK;
+    SPS_TRY(spsi_comm_any(s->ctx, !room, &lacks));
+    if (lacks) return SPS_OK;
     SPS_TRY(spsi_own_small(&s->made.own, SPS_FLOATS_KEPT * k, k, &d->H));
     st = spsi_own_basis(&s->made.own, s->n, k, SPS_FLOATS_KEPT, SPS_F32,
                         &d->kept);
-    if (st == SPS_EDEVMEM) return SPS_OK;
-    if (st == SPS_OK) st = spsi_basis_square(d->kept);
+    if (st != SPS_OK && st != SPS_EDEVMEM) return st;
+    SPS_TRY(spsi_comm_any(s->ctx, st == SPS_EDEVMEM, &lacks));
+    if (lacks) spsi_basis_destroy(&d->kept);
+    if (d->kept) SPS_TRY(spsi_basis_square(d->kept));
 fail:
     return st;
 }

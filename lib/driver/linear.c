@@ -510,11 +510,11 @@ sps_status spsi_linear_subtract(sps_linear *s, const sps_block *Q,
     sps_status st = SPS_OK;
 
     *met = false;
-    if (M && M->type->subtract && !spsi_comm_many(s->ctx) &&
-        !spsi_comm_ordered(s->ctx)) {
+    if (M && M->type->subtract && !spsi_comm_ordered(s->ctx)) {
         M->norms = s->resnorm;
         st = M->type->subtract(M, Q, a, &s->R, norm2, met);
         M->norms = NULL;
+        if (st == SPS_OK && *met) return spsi_small_reduce(norm2);
     }
     return st != SPS_OK || *met ? st : spsi_subtract(Q, a, &s->R, norm2);
 }

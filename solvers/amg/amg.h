@@ -25,9 +25,10 @@
  *   cycle_parts.c  its operators, blocks and smoothers
  *   ahead.c        prolongation together with a smoothing step
  *   nonsymmetric.c what differs where A is far from symmetric
- *   over_ranks.c   the finest level over several processes,
- *   over_ranks_p.c its P,
- *   galerkin.c     and its coarse matrix
+ *   over_ranks.c   levels that are spread over several processes,
+ *   over_ranks_p.c their P,
+ *   over_ranks_parts.c   their operators and blocks,
+ *   galerkin.c     and their coarse matrices
  *
  * All stages act as if A were scaled to S A S with unit diagonal, s_i =
  * a_ii^(-1/2); the matrices themselves are not scaled.  The results of every
@@ -160,6 +161,10 @@ typedef struct amg {
                                  values */
     int tests;                /* number of cycles in the last test of the
                                  cycle */
+    /* X += P M_c P'R for U = D^-1 R, and with parts.ahead also the first step
+     * behind that, where the levels below the only one are another
+     * preconditioner (over_ranks.c); else NULL. */
+    sps_status (*across)(const struct amg *m, const sps_block *U, sps_block *X);
 } amg;
 
 /* eliminate.c.  The first function sets l->eliminates if elimination is
@@ -208,6 +213,15 @@ sps_status spsi_amg_tentative(sps_context *ctx, amg_level *l, bool again,
 /* prolongator.c: *P_p = (I - w D_F^-1 A_F) T, or T unless `smooth`. */
 sps_status spsi_amg_prolongator(sps_context *ctx, const amg_level *l,
                                 const sps_csr *T, bool smooth, sps_csr **P_p);
+/* The two parts of it for a matrix over several processes, whose F and T have
+ * also columns and rows of others: those of this process are from `low` on.
+ * The first sets factor[i] to d_i^(-1/2) of F, or 0 where the level's scale is
+ * 0. */
+void spsi_amg_scaling(const amg_level *l, const sps_csr *F, int64_t low,
+                      double *factor);
+sps_status spsi_amg_smooth_by(sps_context *ctx, const sps_csr *F,
+                              const double *factor, double rho,
+                              const sps_csr *T, int64_t low, sps_csr **P_p);
 double spsi_amg_omega(double rho);      /* Returns w, given an estimate of the
                                            largest eigenvalue of D^-1 A. */
 
@@ -286,29 +300,40 @@ extern const sps_precond_type spsi_precond_amg, spsi_amg_over_processes;
  * motions, or given. */
 sps_status spsi_amg_whole(const sps_operator *A, const sps_options *opt,
                           const sps_precond_type **type_p);
-/* galerkin.c: the finest level of a hierarchy over several processes. */
+/* galerkin.c: a level that is spread over processes.  Columns of P and of A P
+ * are those of all processes. */
 typedef struct amg_span {
     sps_csr *rows;            /* own rows of A (spsi_ranks_rows) */
-    int64_t first, columns;   /* number of the first column of this process's P
-                                 among the columns of all processes; total
-                                 number of these columns */
+    int64_t first, columns;   /* the number of the first column that belongs to
+                                 this process, and of the columns of all */
+    int64_t own_columns;
     sps_csr *own;             /* own rows of P'A P, or NULL if `coarse` is
                                  set */
     sps_csr *coarse;          /* all rows of P'A P, stored on each process, or
                                  NULL */
 } amg_span;
-/* Sets first and columns of s, where P has `own` columns on this process. */
+/* Sets first, columns and own_columns of s, `own` being the last. */
 sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s);
-/* Computes s->own or, with `gather`, s->coarse from P and P' of own rows; only
- * the values if the matrix exists. */
+/* *all_p = the rows of T that belong to ghosts of lower processes, to own rows,
+ * and to ghosts of higher processes, in this order; T has the own rows, and its
+ * columns count from `first`. */
+sps_status spsi_amg_join(const sps_operator *A, const sps_csr *T, int64_t first,
+                         int64_t columns, sps_csr **all_p);
+/* Computes from P of own rows the own rows of P' (*R_p), of A P (*AP_p), and
+ * s->own or, with `gather`, s->coarse; of the latter two only the values if
+ * the matrix exists. */
 sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
-                             const sps_csr *R, bool gather, amg_span *s);
+                             bool gather, amg_span *s, sps_csr **R_p,
+                             sps_csr **AP_p);
 /* Gathers in `all`, on each process, `count` values for each column of P, in
  * the order of processes; `own` contains those of this process. */
 sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,
                             const double *own, int count, double *all);
 
 /* cycle_parts.c */
+/* Sets values to zero that are below the range of single precision and far
+ * below the largest one: they are rounding errors. */
+void spsi_amg_clear_tiny(double *val, int64_t count);
 /* Sets the roots of the smoother's polynomial (cycle.c) on a level that is not
  * the last. */
 void spsi_amg_set_roots(amg_level *l);
@@ -317,12 +342,12 @@ sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */
 void spsi_amg_close(amg *m);
 
 /* cycle.c */
-/* Performs the smoother's steps i = from .. degree - 1 for A z = u, with the
- * columns u of U; *now_p is the iterate, *next_p the block for the next one.  D
- * is the inverse of the diagonal, or NULL if A and U were multiplied by it. */
-sps_status spsi_amg_relax(const amg_smoother *s, const sps_operator *A,
-                          const sps_block *D, const sps_block *U, int from,
-                          sps_block **now_p, sps_block **next_p);
+/* Gives all blocks of the levels k columns and leading dimension ld, or the
+ * largest one that their memory allows. */
+void spsi_amg_shape(const amg *m, int k, int64_t ld);
+/* Z = M R for U = D^-1 R, or U = R with a dense inverse; blocks have been
+ * shaped. */
+sps_status spsi_amg_cycle(const amg *m, const sps_block *U, sps_block *Z);
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z);
 /* R -= Q a together with the entry of R into the next cycle (driver/precond.h,
  * `subtract`). */

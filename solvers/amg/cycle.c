@@ -58,19 +58,20 @@
 
 #include "block/single.h"
 
-sps_status spsi_amg_relax(const amg_smoother *s, const sps_operator *A,
-                          const sps_block *D, const sps_block *U, int from,
-                          sps_block **now_p, sps_block **next_p)
+/* Performs the smoother's steps i = from .. degree - 1; *now_p is the iterate,
+ * *next_p the block for the next one. */
+static sps_status relax(const amg_level *l, const sps_block *U, int from,
+                        sps_block **now_p, sps_block **next_p)
 {
     sps_status st = SPS_OK;
 
-    for (int i = from; i < s->degree; i++) {
-        const double f = 1 / s->root[i];
+    for (int i = from; i < l->smoother.degree; i++) {
+        const double f = 1 / l->smoother.root[i];
         sps_block *now = *now_p;
 
         SPS_TRY(spsi_operator_apply_fused(
-            A, false, -f, now, 0.0, *next_p,
-            &(sps_epilogue){ .D = D, .W = U, .gamma = f, .delta = 1 }, NULL));
+            l->parts.own_op, false, -f, now, 0.0, *next_p,
+            &(sps_epilogue){ .W = U, .gamma = f, .delta = 1 }, NULL));
         *now_p = *next_p;
         *next_p = now;
     }
@@ -91,8 +92,7 @@ static sps_status begin(const amg_level *l, const sps_block *U,
     SPS_TRY(spsi_operator_apply_fused(l->parts.own_op, false, -f * g, U, 0.0,
                                       *now_p,
                                       &(sps_epilogue){ .delta = f + g }, NULL));
-    SPS_TRY(spsi_amg_relax(&l->smoother, l->parts.own_op, NULL, U, 2, now_p,
-                           next_p));
+    SPS_TRY(relax(l, U, 2, now_p, next_p));
 fail:
     return st;
 }
@@ -121,6 +121,7 @@ static sps_status correct(const amg *m, int level, const sps_block *U,
     const amg_parts *own = &l->parts, *below = &(l + 1)->parts;
     sps_status st;
 
+    if (m->across) return m->across(m, U, X);
     SPS_TRY(sps_operator_apply(own->restrict_op, 1.0, U, 0.0, below->r));
     SPS_TRY(cycle(m, level + 1, below->r, below->x));
     if (!own->ahead)
@@ -157,15 +158,14 @@ static sps_status cycle(const amg *m, int level, const sps_block *U,
     sps_block *next = starts_in_Z ? l->parts.t : Z;
     sps_status st;
 
-    if (level + 1 == m->levels) return solve_last(m, l, U, Z);
+    if (level + 1 == m->levels && !m->across) return solve_last(m, l, U, Z);
     if (l->eliminates) return reduce(m, level, U, Z);
     SPS_TRY(begin(l, U, &now, &next));
     SPS_TRY(spsi_operator_apply_fused(
         l->parts.own_op, false, -1.0, now, 0.0, next,
         &(sps_epilogue){ .W = U, .gamma = 1 }, NULL));
     SPS_TRY(correct(m, level, next, now));
-    SPS_TRY(spsi_amg_relax(&l->smoother, l->parts.own_op, NULL, U,
-                           l->parts.ahead ? 1 : 0, &now, &next));
+    SPS_TRY(relax(l, U, l->parts.ahead ? 1 : 0, &now, &next));
 fail:
     return st;
 }
@@ -258,15 +258,23 @@ static int64_t distance(const amg *m, const sps_block *R, const sps_block *Z)
     return R->k == 2 && Z->dtype != SPS_F32 ? 4 : spsi_block_ld(R->k);
 }
 
+void spsi_amg_shape(const amg *m, int k, int64_t ld)
+{
+    for (int i = 0; i < m->levels; i++) {
+        shape_as(m->level[i].parts.t, k, ld);
+        shape_as(m->level[i].parts.r, k, ld);
+        shape_as(m->level[i].parts.x, k, ld);
+    }
+}
+
+sps_status spsi_amg_cycle(const amg *m, const sps_block *U, sps_block *Z)
+{
+    return cycle(m, 0, U, Z);
+}
+
 sps_status spsi_amg_apply(const amg *m, const sps_block *R, sps_block *Z)
 {
-    const int64_t ld = distance(m, R, Z);
-
-    for (int i = 0; i < m->levels; i++) {
-        shape_as(m->level[i].parts.t, R->k, ld);
-        shape_as(m->level[i].parts.r, R->k, ld);
-        shape_as(m->level[i].parts.x, R->k, ld);
-    }
+    spsi_amg_shape(m, R->k, distance(m, R, Z));
     return m->floats ? apply_floats(m, R, Z) : apply_doubles(m, R, Z);
 }
 

@@ -88,10 +88,8 @@ static void scale_here(const sps_csr *T, entry_factors f, double *val)
     }
 }
 
-/* Sets values to zero that are below the range of single precision and far
- * below the largest one: they are rounding errors.  (In device memory the
- * conversion rounds them to zero.) */
-static void clear_tiny(double *val, int64_t count)
+/* (In device memory the conversion rounds such values to zero.) */
+void spsi_amg_clear_tiny(double *val, int64_t count)
 {
     double largest = 0;
 
@@ -183,7 +181,7 @@ static sps_status scaled(amg *m, const sps_csr *T, entry_factors f,
     SPS_TRY(open_scaled(m, T, S));
     if (T->place != SPS_HOST) return scaled_there(m, T, f, S);
     scale_here(T, f, S->val);
-    if (m->floats) clear_tiny(S->val, T->nnz);
+    if (m->floats) spsi_amg_clear_tiny(S->val, T->nnz);
 fail:
     return st;
 }
@@ -305,7 +303,7 @@ static sps_status set_ahead(amg *m, amg_level *l)
     SPS_TRY(open_scaled(m, l->AP, &S));
     SPS_TRY(spsi_amg_ahead(m, l, &S, &within));
     if (!within) goto fail;
-    if (m->floats && S.place == SPS_HOST) clear_tiny(S.val, S.nnz);
+    if (m->floats && S.place == SPS_HOST) spsi_amg_clear_tiny(S.val, S.nnz);
     SPS_TRY(set_values(m, &S, &l->parts.ahead));
 fail:
     drop_scaled(m, &S);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* galerkin.c - the coarse matrix P'A P of a matrix over several processes.
  *
- * P is block diagonal, since aggregates do not cross processes.  A process
- * receives the rows of P that belong to its ghosts in one exchange, forms its
- * own rows of A P, and with its own P' those of P'A P, so no partial sums are
- * exchanged.  These rows are sent to all processes, unless the next level is
- * spread as well. */
+ * Own columns of P have entries in own rows and in rows of ghosts: a row of
+ * another process that is coupled to an own row is a ghost, since the pattern
+ * of A is symmetric.  A process receives the rows of P that belong to its
+ * ghosts, forms its own rows of A P, receives those of its ghosts, and forms
+ * its own rows of P'(A P), so no partial sums are exchanged.  These rows are
+ * sent to all processes, unless the next level is spread as well. */
 #include "solvers/amg/amg.h"
 
 #include <string.h>
@@ -21,21 +22,20 @@ static void put(sps_csr *all, int64_t at, int64_t col, double value)
     ((double *)all->val)[at] = value;
 }
 
-/* *all_p = the rows of P that belong to ghosts of lower processes, to own rows,
- * and to ghosts of higher processes, in this order. */
-static sps_status join(const sps_halo *h, const sps_csr *P, const amg_span *s,
-                       const spsi_row_list *in, sps_csr **all_p)
+static sps_status join(const sps_halo *h, const sps_csr *T, int64_t first,
+                       int64_t columns, const spsi_row_list *in,
+                       sps_csr **all_p)
 {
-    const double *val = P->val;
+    const double *val = T->val;
     int64_t row = 0, at = 0, q = 0;
     sps_status st;
 
-    SPS_TRY(sps_csr_create(h->ctx, P->nrow + h->ghosts, s->columns,
-                           P->nnz + in->entries, SPS_F64, all_p));
+    SPS_TRY(sps_csr_create(h->ctx, T->nrow + h->ghosts, columns,
+                           T->nnz + in->entries, SPS_F64, all_p));
     for (int64_t g = 0; g <= h->ghosts; g++) {
-        for (int64_t i = 0; g == h->low && i < P->nrow; i++) {
-            for (int64_t p = P->rowptr[i]; p < P->rowptr[i + 1]; p++)
-                put(*all_p, at++, s->first + P->col[p], val[p]);
+        for (int64_t i = 0; g == h->low && i < T->nrow; i++) {
+            for (int64_t p = T->rowptr[i]; p < T->rowptr[i + 1]; p++)
+                put(*all_p, at++, first + T->col[p], val[p]);
             (*all_p)->rowptr[++row] = at;
         }
         if (g == h->ghosts) break;
@@ -47,14 +47,15 @@ fail:
     return st;
 }
 
-static sps_status rows_of_ghosts(const sps_halo *h, const sps_csr *P,
-                                 const amg_span *s, sps_csr **all_p)
+sps_status spsi_amg_join(const sps_operator *A, const sps_csr *T, int64_t first,
+                         int64_t columns, sps_csr **all_p)
 {
+    const sps_halo *h = A->ranks->halo;
     spsi_row_list in = { 0 };
     sps_status st;
 
-    SPS_TRY(spsi_trade_rows(h, P, s->first, &in));
-    SPS_TRY(join(h, P, s, &in, all_p));
+    SPS_TRY(spsi_trade_rows(h, T, first, &in));
+    SPS_TRY(join(h, T, first, columns, &in, all_p));
 fail:
     spsi_row_list_clear(h->ctx, &in);
     return st;
@@ -112,6 +113,7 @@ sps_status spsi_amg_number(const sps_operator *A, int64_t own, amg_span *s)
     SPS_TRY(offsets(A->ctx, own, &at));
     s->first = (int64_t)at[spsi_comm_rank(A->ctx)];
     s->columns = (int64_t)at[spsi_comm_size(A->ctx)];
+    s->own_columns = own;
     SPS_REQUIRE(A->ctx, s->columns <= INT32_MAX, SPS_EUNFIT, "amg: the coarse "
                 "level has %lld rows on all processes together; at most "
                 "2^31 - 1 are possible",
@@ -182,21 +184,47 @@ fail:
     return st;
 }
 
-sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
-                             const sps_csr *R, bool gather, amg_span *s)
+/* *R_p = the own columns of P, as rows. */
+static sps_status own_transpose(sps_context *ctx, const sps_csr *P,
+                                const amg_span *s, sps_csr **R_p)
 {
-    sps_context *ctx = A->ctx;
-    sps_csr *all = NULL, *AP = NULL, *C = NULL;
+    const sps_csr *all;
+    sps_csr *whole = NULL;
+    int64_t from;
     sps_status st;
 
-    SPS_TRY(rows_of_ghosts(A->ranks->halo, P, s, &all));
-    SPS_TRY(spsi_matrix_multiply(ctx, s->rows, all, &AP));
+    SPS_TRY(spsi_csr_transpose(ctx, P, &whole));
+    all = whole;
+    from = all->rowptr[s->first];
+    SPS_TRY(sps_csr_create(ctx, s->own_columns, P->nrow,
+                           all->rowptr[s->first + s->own_columns] - from,
+                           SPS_F64, R_p));
+    for (int64_t i = 0; i <= s->own_columns; i++)
+        (*R_p)->rowptr[i] = all->rowptr[s->first + i] - from;
+    for (int64_t p = 0; p < (*R_p)->nnz; p++)
+        put(*R_p, p, all->col[from + p], ((const double *)all->val)[from + p]);
+fail:
+    sps_csr_destroy(ctx, &whole);
+    return st;
+}
+
+sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
+                             bool gather, amg_span *s, sps_csr **R_p,
+                             sps_csr **AP_p)
+{
+    sps_context *ctx = A->ctx;
+    sps_csr *all = NULL, *C = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_amg_join(A, P, 0, s->columns, &all));
+    SPS_TRY(spsi_matrix_multiply(ctx, s->rows, all, AP_p));
+    SPS_TRY(own_transpose(ctx, all, s, R_p));
     sps_csr_destroy(ctx, &all);
-    SPS_TRY(spsi_matrix_multiply(ctx, R, AP, &C));
+    SPS_TRY(spsi_amg_join(A, *AP_p, 0, s->columns, &all));
+    SPS_TRY(spsi_matrix_multiply(ctx, *R_p, all, &C));
     st = gather ? complete(A, C, s) : keep(ctx, &C, s);
 fail:
     sps_csr_destroy(ctx, &all);
-    sps_csr_destroy(ctx, &AP);
     sps_csr_destroy(ctx, &C);
     return st;
 }

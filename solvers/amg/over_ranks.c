@@ -2,20 +2,23 @@
 /* over_ranks.c - amg of a symmetric matrix over several processes: Z = M R,
  * where M is one V-cycle for the whole matrix.
  *
- * The finest level is spread over the processes, and its smoother makes
- * products with the whole A.  Each process makes aggregates of its own rows
- * (over_ranks_p.c).  A large A_c = P'A P (galerkin.c) is spread again and has a
- * preconditioner of this type.  A small A_c is stored completely on each
- * process with the whole hierarchy below it, and all processes compute the same
- * there.  A cycle exchanges 2 d halos on each level that is spread, and once
- * the restricted residuals, with one message to each process. */
+ * The finest level is spread over the processes: it has the cycle of cycle.c,
+ * with operators over processes (over_ranks_parts.c).  Each process makes
+ * aggregates of its own rows (over_ranks_p.c).  A large A_c = P'A P
+ * (galerkin.c) is spread again and has a preconditioner of this type.  A small
+ * A_c is stored completely on each process with the whole hierarchy below it,
+ * and all processes compute the same there.  A cycle exchanges 2 d halos on
+ * each level that is spread, up to two for P and P', and once the restricted
+ * residuals, with one message to each process. */
 #include "solvers/amg/over_ranks.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/deadline.h"
+#include "core/options.h"
 #include "driver/lanczos.h"
 
 #define MARGIN 1.1            /* factor on the estimate of the largest
@@ -57,34 +60,20 @@ fail:
 
 /* ----------------------------------------------------- the levels below */
 
-/* *rows = number of rows of a node of A_c. */
-static sps_status rows_of_node(const over_ranks *w, int *rows)
-{
-    const amg_level *l = w->fine.level;
-    double uneven = 0;
-    sps_status st;
-
-    for (int64_t a = 0; a < l->aggregates; a++)
-        uneven += l->place[a + 1] - l->place[a] != l->vectors;
-    if (w->fine.super.A->ranks->halo->whole <= AMG_DENSE) uneven = 1;
-    SPS_TRY(spsi_reduce(w->fine.super.ctx, &uneven, 1));
-    *rows = uneven > 0 ? 1 : l->vectors;
-fail:
-    return st;
-}
-
 /* Makes the preconditioner of A_c, of the given type. */
-static sps_status build_below(over_ranks *w, const sps_options *opt, int rows,
-                              sps_csr *A, const sps_precond_type *type)
+static sps_status build_below(over_ranks *w, sps_csr *A,
+                              const sps_precond_type *type)
 {
     sps_precond *M = &w->fine.super;
-    sps_options o = *opt;
+    sps_options o;
     amg *b;
     sps_status st;
 
-    o.coords = o.nullspace_basis = NULL;
-    o.block_size = 0;
-    SPS_TRY(sps_operator_csr(M->ctx, A, M->width, NULL, &w->coarse));
+    SPS_TRY(spsi_options_take(M->ctx, NULL, &o));
+    o.degree = w->fine.wanted_degree;
+    o.precision = w->fine.floats ? "auto" : "double";
+    if (!w->coarse)
+        SPS_TRY(sps_operator_csr(M->ctx, A, M->width, NULL, &w->coarse));
     SPS_TRY(spsi_precond_new(M->ctx, type, A->nrow, &w->below));
     b = (amg *)w->below;
     b->super.A = w->coarse;
@@ -92,7 +81,7 @@ static sps_status build_below(over_ranks *w, const sps_options *opt, int rows,
     b->super.passes = M->passes;
     b->super.seconds = M->seconds;
     b->inherited = w->near;
-    b->inherited_rows = rows;
+    b->inherited_rows = w->node;
     SPS_TRY(type->build(w->below, &o));
 fail:
     return st;
@@ -117,20 +106,18 @@ fail:
     return st;
 }
 
-static sps_status open_below(over_ranks *w, const sps_options *opt)
+static sps_status open_below(over_ranks *w)
 {
     sps_context *ctx = w->fine.super.ctx;
     sps_comm *of;
-    int rows;
     sps_status st;
 
-    SPS_TRY(rows_of_node(w, &rows));
     if (w->spread) {
-        SPS_TRY(wrap_rows(w));
-        return build_below(w, opt, 1, w->rows, &spsi_amg_over_processes);
+        if (!w->rows) SPS_TRY(wrap_rows(w));
+        return build_below(w, w->rows, &spsi_amg_over_processes);
     }
     of = spsi_comm_apart(ctx);
-    st = build_below(w, opt, rows, w->span.coarse, &spsi_precond_amg);
+    st = build_below(w, w->span.coarse, &spsi_precond_amg);
     st = spsi_rejoin(ctx, of, st);
 fail:
     return st;
@@ -149,9 +136,9 @@ static sps_status refresh_below(over_ranks *w)
 
 /* ------------------------------------------------------------- the smoother */
 
-static sps_status measure(over_ranks *w, sps_lanczos *found)
+static sps_status measure(const amg *m, sps_lanczos *found)
 {
-    const sps_precond *M = &w->fine.super;
+    const sps_precond *M = &m->super;
     const int k = M->width < SPS_LANCZOS_WIDTH ? M->width : SPS_LANCZOS_WIDTH;
     sps_block *X[3] = { NULL };
     sps_status st;
@@ -159,35 +146,29 @@ static sps_status measure(over_ranks *w, sps_lanczos *found)
     for (int i = 0; i < 3; i++)
         SPS_TRY(sps_block_create(M->ctx, M->n, k, &X[i]));
     SPS_TRY(sps_block_random(X[0], 7));
-    SPS_TRY(spsi_lanczos(M->A, w->inverse, X[0], X[1], X[2], 0, 1, found));
+    SPS_TRY(spsi_lanczos(M->A, m->level[0].parts.inverse, X[0], X[1], X[2], 0,
+                         1, found));
 fail:
     for (int i = 0; i < 3; i++) sps_block_destroy(&X[i]);
     return st;
 }
 
-static sps_status set_smoother(over_ranks *w)
+static sps_status set_smoother(amg *m)
 {
-    amg *m = &w->fine;
     amg_level *l = m->level;
-    int64_t zero, negative, n = m->super.n;
-    double *d = NULL;
     sps_lanczos found;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(m->super.ctx, n + 1, &d));
-    SPS_TRY(spsi_matrix_inverse_diagonal(m->super.A, d, &zero, &negative));
-    SPS_TRY(sps_block_set(w->inverse, 0, 1, d, n > 0 ? n : 1, SPS_COL_MAJOR,
-                          SPS_HOST));
-    SPS_TRY(measure(w, &found));
-    l->smoother.upper = found.largest > 0 && isfinite(found.largest)
-                   ? MARGIN * found.largest : 1;
+    SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->parts.inverse));
+    SPS_TRY(spsi_amg_inverse(m, l, l->parts.inverse));
+    SPS_TRY(measure(m, &found));
+    l->rho = found.largest > 0 && isfinite(found.largest) ? found.largest : 1;
+    l->smoother.upper = MARGIN * l->rho;
     l->smoother.degree = m->wanted_degree ? m->wanted_degree
               : l->smoother.upper > WIDE_SPECTRUM ? 3 : 2;
     spsi_amg_set_roots(l);
-    SPS_TRY(spsi_axpby(1 / l->smoother.root[0], w->inverse, 0.0, w->first));
     m->super.products = 2 * l->smoother.degree;
 fail:
-    spsi_free(m->super.ctx, d);
     return st;
 }
 
@@ -223,28 +204,13 @@ fail:
     return st;
 }
 
-static sps_status open_transfers(over_ranks *w)
-{
-    sps_precond *M = &w->fine.super;
-    const int width = M->width;
-    amg_level *l = w->fine.level;
-    sps_status st = SPS_OK;
-
-    if (l->P->ncol == 0) return SPS_OK;
-    SPS_TRY(sps_operator_csr(M->ctx, l->P, width, NULL, &w->prolong));
-    SPS_TRY(sps_operator_csr(M->ctx, l->R, width, NULL, &w->restrict_op));
-fail:
-    return st;
-}
-
-/* Makes blocks and messages for the restricted residuals. */
+/* Makes the messages for the restricted residuals. */
 static sps_status open_exchange(over_ranks *w)
 {
     sps_precond *M = &w->fine.super;
     const sps_wire *wire = spsi_wire(M->ctx);
     const int size = spsi_comm_size(M->ctx);
-    const int64_t own = w->fine.level[0].P->ncol;
-    const int64_t rows = w->spread ? own : w->span.columns;
+    const int64_t own = w->span.own_columns;
     const size_t row = (size_t)spsi_block_ld(M->width) * sizeof(double);
     double *at = NULL;
     sps_status st;
@@ -256,8 +222,6 @@ static sps_status open_exchange(over_ranks *w)
     SPS_TRY(spsi_comm_gather(M->ctx, (double)w->span.first, at));
     for (int r = 0; r < size; r++) w->at[r] = (int64_t)at[r];
     w->at[size] = w->span.columns;
-    SPS_TRY(spsi_own_block(&M->own, rows, M->width, &w->all));
-    SPS_TRY(spsi_own_block(&M->own, rows, M->width, &w->x));
     if (wire && !w->spread)
         SPS_TRY(wire->reserve(M->ctx, (size_t)(size - 1) * (size_t)own * row,
                               (size_t)(w->span.columns - own) * row));
@@ -266,16 +230,39 @@ fail:
     return st;
 }
 
-static sps_status open_blocks(over_ranks *w)
+/* Makes the operators and blocks of the cycle, in the precision of the levels
+ * below, and in double precision where single does not fit, all levels. */
+static sps_status open_cycle(over_ranks *w)
 {
-    sps_precond *M = &w->fine.super;
+    amg *m = &w->fine;
     sps_status st;
 
-    SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
-    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &w->inverse));
-    SPS_TRY(spsi_own_block(&M->own, M->n, 1, &w->first));
-    SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &w->other));
-    SPS_TRY(spsi_own_block(&M->own, M->n, M->width, &w->rest));
+    if (w->below) m->floats = ((const amg *)w->below)->floats;
+    st = spsi_amg_open_across(w);
+    if (st == SPS_EUNFIT && m->floats) {
+        spsi_precond_note_double(&m->super);
+        m->floats = false;
+        sps_precond_destroy(&w->below);
+        if (w->span.columns > 0) SPS_TRY(open_below(w));
+        st = spsi_amg_open_across(w);
+    }
+    sps_csr_destroy(m->super.ctx, &w->span.rows);
+    m->super.roundoff = m->floats ? 0.5 * FLT_EPSILON : 0;
+    m->super.gives_floats = m->floats;
+fail:
+    return st;
+}
+
+static sps_status across(const amg *m, const sps_block *U, sps_block *X);
+
+/* Makes everything but the levels below and the parts of the cycle. */
+static sps_status begin(over_ranks *w, bool again)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_amg_take_rows(w));
+    SPS_TRY(set_smoother(&w->fine));
+    SPS_TRY(spsi_amg_project(w, again));
 fail:
     return st;
 }
@@ -283,29 +270,31 @@ fail:
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     over_ranks *w = (over_ranks *)M;
+    amg *m = &w->fine;
     sps_status st;
 
     SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree=%d: "
                 "the smoother of amg supports 1 to %d, and 0 chooses the "
                 "degree", opt->degree,
                 AMG_DEGREE);
-    w->fine.wanted_degree = opt->degree;
-    w->fine.levels = 1;
+    m->wanted_degree = opt->degree;
+    m->floats = strcmp(opt->precision, "double") != 0;
+    m->device = spsi_coarsening(M->ctx);
+    m->levels = 1;
+    m->across = across;
+    SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(take_nodes(w, opt));
-    SPS_TRY(spsi_amg_project(w, false));
-    SPS_TRY(open_blocks(w));
-    SPS_TRY(set_smoother(w));
+    SPS_TRY(begin(w, false));
     spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
               "%d%s", (long long)M->A->ranks->halo->whole,
-              spsi_comm_size(M->ctx), w->fine.level[0].smoother.degree,
+              spsi_comm_size(M->ctx), m->level[0].smoother.degree,
               w->spread ? "" : "; each process has all levels below");
     if (w->span.columns > 0) {
-        SPS_TRY(open_transfers(w));
         SPS_TRY(open_exchange(w));
-        SPS_TRY(open_below(w, opt));
-        M->roundoff = w->below->roundoff;
+        SPS_TRY(open_below(w));
     }
-    SPS_TRY(spsi_amg_test(&w->fine));
+    SPS_TRY(open_cycle(w));
+    SPS_TRY(spsi_amg_test(m));
 fail:
     return st;
 }
@@ -315,13 +304,10 @@ static sps_status update(sps_precond *M)
     over_ranks *w = (over_ranks *)M;
     sps_status st;
 
-    SPS_TRY(spsi_amg_project(w, true));
-    SPS_TRY(set_smoother(w));
-    if (w->span.columns > 0) {
-        SPS_TRY(open_transfers(w));
-        SPS_TRY(refresh_below(w));
-        M->roundoff = w->below->roundoff;
-    }
+    spsi_amg_close(&w->fine);
+    SPS_TRY(begin(w, true));
+    if (w->span.columns > 0) SPS_TRY(refresh_below(w));
+    SPS_TRY(open_cycle(w));
     SPS_TRY(spsi_amg_test(&w->fine));
 fail:
     return st;
@@ -331,13 +317,12 @@ static void destroy(sps_precond *M)
 {
     over_ranks *w = (over_ranks *)M;
 
-    sps_operator_destroy(&w->prolong);
-    sps_operator_destroy(&w->restrict_op);
     sps_precond_destroy(&w->below);
     sps_operator_destroy(&w->coarse);
     sps_csr_destroy(M->ctx, &w->rows);
     sps_csr_destroy(M->ctx, &w->span.own);
     sps_block_destroy(&w->near);
+    sps_block_destroy(&w->x);
     sps_csr_destroy(M->ctx, &w->span.rows);
     sps_csr_destroy(M->ctx, &w->span.coarse);
     spsi_amg_destroy(M);
@@ -352,14 +337,10 @@ static sps_block rows_of(const over_ranks *w, const sps_block *X, int r)
     sps_block own = *X;
 
     own.n = w->at[r + 1] - w->at[r];
-    own.data = (double *)X->data + w->at[r] * X->ld;
+    own.data = (char *)X->data + (size_t)(w->at[r] * X->ld) *
+                                 spsi_dtype_size(X->dtype);
     own.bytes = 0;
     return own;
-}
-
-static sps_block own_rows(const over_ranks *w, const sps_block *X)
-{
-    return w->spread ? *X : rows_of(w, X, spsi_comm_rank(w->fine.super.ctx));
 }
 
 /* Sends own rows of X to all processes and receives theirs. */
@@ -368,7 +349,7 @@ static sps_status exchange(const over_ranks *w, const sps_block *X)
     sps_context *ctx = w->fine.super.ctx;
     const sps_wire *wire = spsi_wire(ctx);
     const int rank = spsi_comm_rank(ctx);
-    const size_t row = (size_t)X->ld * sizeof(double);
+    const size_t row = (size_t)X->ld * spsi_dtype_size(X->dtype);
     const sps_block own = rows_of(w, X, rank);
     int sends = 0, receives = 0;
     sps_status st;
@@ -389,45 +370,35 @@ fail:
     return st;
 }
 
-/* X += P M_c P'(R - A X). */
-static sps_status correct(const over_ranks *w, const sps_block *R, sps_block *X)
+static sps_status prolong(const amg_level *l, const sps_block *below,
+                          const sps_block *U, sps_block *X)
 {
-    sps_block own;
-    sps_status st;
-
-    if (w->span.columns == 0) return SPS_OK;
-    w->all->k = w->x->k = X->k;
-    w->all->ld = w->x->ld = spsi_block_ld(X->k);
-    SPS_TRY(spsi_operator_apply_fused(w->fine.super.A, false, -1.0, X, 0.0,
-                                      w->rest, &(sps_epilogue){ .W = R,
-                                      .gamma = 1 }, NULL));
-    own = own_rows(w, w->all);
-    if (w->restrict_op)
-        SPS_TRY(sps_operator_apply(w->restrict_op, 1.0, w->rest, 0.0, &own));
-    if (!w->spread) SPS_TRY(exchange(w, w->all));
-    SPS_TRY(sps_precond_apply(w->below, w->all, w->x));
-    own = own_rows(w, w->x);
-    if (w->prolong)
-        SPS_TRY(sps_operator_apply(w->prolong, 1.0, &own, 1.0, X));
-fail:
-    return st;
+    if (!l->parts.ahead)
+        return sps_operator_apply(l->parts.prolong, 1.0, below, 1.0, X);
+    return spsi_operator_apply_fused(
+        l->parts.ahead, false, 1.0, below, 1.0, X,
+        &(sps_epilogue){ .W = U, .gamma = 1 / l->smoother.root[0] }, NULL);
 }
 
-/* The iterates alternate between `other` and Z: the 2 d - 1 steps after the
- * first one end in Z. */
-static sps_status cycle(const over_ranks *w, const sps_block *R, sps_block *Z)
+static sps_status across(const amg *m, const sps_block *U, sps_block *X)
 {
-    const amg_smoother *p = &w->fine.level->smoother;
-    const sps_operator *A = w->fine.super.A;
-    sps_block *now = w->other, *next = Z;
+    const over_ranks *w = (const over_ranks *)m;
+    const amg_level *l = m->level;
+    const amg *b = (const amg *)w->below;
+    sps_block own, *r, *x;
     sps_status st;
 
-    spsi_block_narrow(w->other, R->k);
-    spsi_block_narrow(w->rest, R->k);
-    SPS_TRY(spsi_scale_rows(w->first, R, now));
-    SPS_TRY(spsi_amg_relax(p, A, w->inverse, R, 1, &now, &next));
-    SPS_TRY(correct(w, R, now));
-    SPS_TRY(spsi_amg_relax(p, A, w->inverse, R, 0, &now, &next));
+    if (!b) return SPS_OK;
+    r = b->level[0].parts.r;
+    x = w->x ? w->x : b->level[0].parts.x;
+    spsi_amg_shape(b, U->k, l->parts.t->ld);
+    if (w->x) spsi_block_narrow(w->x, U->k);
+    if (w->x) w->x->ld = r->ld;
+    own = w->spread ? *r : rows_of(w, r, spsi_comm_rank(m->super.ctx));
+    SPS_TRY(sps_operator_apply(l->parts.restrict_op, 1.0, U, 0.0, &own));
+    if (!w->spread) SPS_TRY(exchange(w, r));
+    SPS_TRY(spsi_amg_cycle(b, r, x));
+    SPS_TRY(prolong(l, x, U, X));
 fail:
     return st;
 }
@@ -437,17 +408,27 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     sps_status st = spsi_comm_begin(M->ctx);
 
     if (st != SPS_OK) return st;
-    return spsi_comm_end(M->ctx, cycle((const over_ranks *)M, R, Z));
+    return spsi_comm_end(M->ctx, spsi_amg_apply((const amg *)M, R, Z));
+}
+
+static sps_status subtract(const sps_precond *M, const sps_block *Q,
+                           const sps_small *a, sps_block *R, sps_small *norm2,
+                           bool *served)
+{
+    return spsi_amg_subtract((const amg *)M, Q, a, R, norm2, served);
 }
 
 static size_t describe(const sps_precond *M, char *text, size_t size)
 {
     const over_ranks *w = (const over_ranks *)M;
     const size_t length = (size_t)snprintf(
-        text, size, "amg over %d processes: a cycle leaves %.2f of the error; "
-        "smoother of degree %d to %.3f of the finest level, and on each "
-        "process\n", spsi_comm_size(M->ctx), M->rate,
-        w->fine.level[0].smoother.degree, w->fine.level[0].smoother.upper);
+        text, size, "amg over %d processes: a cycle, in %s precision, leaves "
+        "%.2f of the error; smoother of degree %d to %.3f of %lld rows, and %s"
+        "\n", spsi_comm_size(M->ctx), w->fine.floats ? "single" : "double",
+        M->rate, w->fine.level[0].smoother.degree,
+        w->fine.level[0].smoother.upper,
+        (long long)M->A->ranks->halo->whole,
+        w->spread ? "below" : "on each process");
 
     if (!w->below) return length;
     return length + sps_precond_describe(w->below, length < size
@@ -458,5 +439,6 @@ static size_t describe(const sps_precond *M, char *text, size_t size)
 SPS_DEFINE(sps_precond_type, spsi_amg_over_processes) = {
     .name = "amg", .symmetric = true, .needs = SPS_NEEDS_CSR | SPS_READS_THERE,
     .ranks = SPS_RANKS_WHOLE, .size = sizeof(over_ranks), .build = build,
-    .update = update, .apply = apply, .destroy = destroy, .describe = describe,
+    .update = update, .apply = apply, .subtract = subtract, .destroy = destroy,
+    .describe = describe,
 };

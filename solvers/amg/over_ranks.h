@@ -8,33 +8,39 @@
 #include "solvers/amg/amg.h"
 
 typedef struct over_ranks {
-    amg fine;                 /* the preconditioner itself; level[0] has the
-                                 aggregates of own rows from which P is made */
+    amg fine;                 /* the preconditioner itself: level[0] has the
+                                 aggregates of own rows, own rows of P and A P,
+                                 and own columns of P as rows of R */
     amg_span span;
     bool spread;              /* the next level is spread over processes as
                                  well */
+    bool ahead;               /* every process has A P for `ahead` */
+    int node;                 /* rows of a node of A_c */
+    unsigned char *strong;    /* which couplings to ghosts are strong, or NULL
+                                 if all are */
     sps_csr *rows;            /* if `spread`, this process's rows of A_c, with
                                  global columns */
     sps_operator *coarse;     /* operator of A_c */
     sps_precond *below;       /* amg of A_c; NULL if no process has an
                                  aggregate */
-    sps_operator *prolong, *restrict_op;
     sps_block *near;          /* near-null vectors of A_c, for its rows on this
                                  process */
-    sps_block *inverse;       /* n x 1: D^-1 */
-    sps_block *first;         /* n x 1: D^-1 / root[0] */
-    sps_block *other, *rest;  /* n x width */
-    sps_block *all;           /* restricted residuals of all processes, or of
-                                 this one if `spread` */
-    sps_block *x;             /* the result of `below` for the residuals in
-                                 `all` */
+    sps_block *x;             /* the result of `below`, where that has no block
+                                 for it */
     int64_t *at;              /* size + 1 elements: first row of each process in
-                                 `all` */
+                                 A_c */
     sps_message *out, *in;    /* one message for each process */
 } over_ranks;
 
-/* over_ranks_p.c: makes P of own rows, A_c and its near-null vectors from the
- * values that A has now; if `again`, for the existing aggregates. */
+/* over_ranks_p.c.  The first function takes own rows and the diagonal block
+ * with the values that A has now; the second makes A_c, its near-null vectors
+ * and P from them; if `again`, for the existing aggregates. */
+sps_status spsi_amg_take_rows(over_ranks *w);
 sps_status spsi_amg_project(over_ranks *w, bool again);
+
+/* over_ranks_parts.c: makes the operators and blocks of the cycle in the
+ * precision m->floats, again if they exist; w->span.rows are the own rows.
+ * EUNFIT, on all processes, if values do not fit single precision. */
+sps_status spsi_amg_open_across(over_ranks *w);
 
 #endif

@@ -10,8 +10,8 @@
 
 #define OMEGA (4.0 / 3)
 
-/* factor[i] = d_i^(-1/2) of F, or 0 where the level's scale is 0. */
-static void scaling(const amg_level *l, const sps_csr *F, double *factor)
+void spsi_amg_scaling(const amg_level *l, const sps_csr *F, int64_t low,
+                      double *factor)
 {
     const double *val = F->val;
 
@@ -19,7 +19,7 @@ static void scaling(const amg_level *l, const sps_csr *F, double *factor)
         double d = 0;
 
         for (int64_t p = F->rowptr[i]; p < F->rowptr[i + 1]; p++)
-            if (F->col[p] == i) d = val[p];
+            if (F->col[p] == low + i) d = val[p];
         factor[i] = l->scale[i] > 0 && d > 0 ? 1 / sqrt(d) : 0;
     }
 }
@@ -33,6 +33,7 @@ typedef struct job {
     double omega;
     const double *factor;
     const sps_csr *T;
+    int64_t low;              /* first row of T that belongs to P */
     sps_csr *P;               /* A_F T on entry */
 } job;
 
@@ -46,20 +47,35 @@ static void combine(void *data, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++) {
         const double f = -j->omega * j->factor[i] * j->factor[i];
-        int64_t at = j->T->rowptr[i];
+        const int64_t end = j->T->rowptr[j->low + i + 1];
+        int64_t at = j->T->rowptr[j->low + i];
 
         for (int64_t p = j->P->rowptr[i]; p < j->P->rowptr[i + 1]; p++) {
             val[p] *= f;
-            if (at < j->T->rowptr[i + 1] && j->T->col[at] == j->P->col[p])
+            if (at < end && j->T->col[at] == j->P->col[p])
                 val[p] += t[at++];
         }
     }
 }
 
+sps_status spsi_amg_smooth_by(sps_context *ctx, const sps_csr *F,
+                              const double *factor, double rho,
+                              const sps_csr *T, int64_t low, sps_csr **P_p)
+{
+    job j = { .omega = spsi_amg_omega(rho), .factor = factor, .T = T,
+              .low = low };
+    sps_status st;
+
+    SPS_TRY(spsi_matrix_multiply(ctx, F, T, &j.P));
+    spsi_team_run(ctx, F->nrow, j.P->nnz, combine, &j);
+    *P_p = j.P;
+fail:
+    return st;
+}
+
 static sps_status smoothed(sps_context *ctx, const amg_level *l,
                            const sps_csr *T, sps_csr **P_p)
 {
-    job j = { .T = T };
     sps_csr *filtered = NULL;
     const sps_csr *F;
     double *factor = NULL, rho = l->rho, bound;
@@ -68,13 +84,9 @@ static sps_status smoothed(sps_context *ctx, const amg_level *l,
     SPS_TRY(spsi_amg_filter(ctx, l, &filtered));
     F = filtered ? filtered : l->A;
     SPS_TRY(SPS_NEW(ctx, l->n + 1, &factor));
-    scaling(l, F, factor);
+    spsi_amg_scaling(l, F, 0, factor);
     if (filtered) SPS_TRY(spsi_amg_spectrum(ctx, F, factor, &rho, &bound));
-    SPS_TRY(spsi_matrix_multiply(ctx, F, T, &j.P));
-    j.omega = spsi_amg_omega(rho);
-    j.factor = factor;
-    spsi_team_run(ctx, l->n, j.P->nnz, combine, &j);
-    *P_p = j.P;
+    SPS_TRY(spsi_amg_smooth_by(ctx, F, factor, rho, T, 0, P_p));
 fail:
     sps_csr_destroy(ctx, &filtered);
     spsi_free(ctx, factor);
