@@ -390,41 +390,118 @@ fail:
     return st;
 }
 
+/* ---------------------------------------------------------------- transpose */
+
+enum { TURNED = 1 << 16, MOST_PARTS = 16 };    /* entries of a part at least */
+
+/* Rows of A are divided into parts; at[] has a position in T for each part and
+ * column: parts fill each row of T one after another, so that it is sorted. */
+typedef struct turning {
+    const sps_csr *A;
+    sps_csr *T;
+    int parts;
+    int64_t *at;              /* parts x A->ncol */
+} turning;
+
+static int64_t first_row(const turning *t, int64_t part)
+{
+    return t->A->nrow * part / t->parts;
+}
+
+static void count_parts(void *data, int64_t first, int64_t last)
+{
+    const turning *t = data;
+    const int64_t *rowptr = t->A->rowptr;
+
+    for (int64_t i = first; i < last; i++) {
+        int64_t *count = t->at + i * t->A->ncol;
+
+        for (int64_t p = rowptr[first_row(t, i)];
+             p < rowptr[first_row(t, i + 1)]; p++)
+            count[t->A->col[p]]++;
+    }
+}
+
+/* Replaces counts by positions; T->rowptr has the begins of the rows. */
+static void place_parts(void *data, int64_t first, int64_t last)
+{
+    const turning *t = data;
+
+    for (int64_t j = first; j < last; j++) {
+        int64_t at = t->T->rowptr[j];
+
+        for (int i = 0; i < t->parts; i++) {
+            int64_t *own = t->at + i * t->A->ncol + j;
+            const int64_t count = *own;
+
+            *own = at;
+            at += count;
+        }
+    }
+}
+
+static void fill_row(const turning *t, int64_t i, int64_t *next)
+{
+    const sps_csr *A = t->A;
+
+    for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+        const int64_t q = next[A->col[p]]++;
+
+        t->T->col[q] = (int32_t)i;
+        if (A->dtype == SPS_F64)
+            ((double *)t->T->val)[q] = ((const double *)A->val)[p];
+        else
+            ((float *)t->T->val)[q] = ((const float *)A->val)[p];
+    }
+}
+
+static void fill_parts(void *data, int64_t first, int64_t last)
+{
+    const turning *t = data;
+
+    for (int64_t k = first; k < last; k++)
+        for (int64_t i = first_row(t, k); i < first_row(t, k + 1); i++)
+            fill_row(t, i, t->at + k * t->A->ncol);
+}
+
+static void turn(sps_context *ctx, turning *t)
+{
+    const int64_t n = t->A->ncol, nnz = t->A->nnz;
+    int64_t *rowptr = t->T->rowptr;
+
+    spsi_team_run(ctx, t->parts, nnz, count_parts, t);
+    for (int64_t j = 0; j < n; j++) {
+        rowptr[j + 1] = rowptr[j];
+        for (int i = 0; i < t->parts; i++) rowptr[j + 1] += t->at[i * n + j];
+    }
+    spsi_team_run(ctx, n, n * t->parts, place_parts, t);
+    spsi_team_run(ctx, t->parts, 4 * nnz, fill_parts, t);
+}
+
 sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
                               sps_csr **T_p)
 {
+    const int64_t parts = A->nnz / TURNED;
+    turning t = { .A = A };
     sps_status st;
-    sps_csr *T = NULL;
-    int64_t *next = NULL;
 
     if (A->place != SPS_HOST) return ctx->backend->csr_transpose(ctx, A, T_p);
     SPS_REQUIRE(ctx, A->nrow <= INT32_MAX, SPS_EMATRIX,
                 "the transpose of %lld rows would need more than 2^31 - 1 "
                 "columns", (long long)A->nrow);
-    SPS_TRY(sps_csr_create(ctx, A->ncol, A->nrow, A->nnz, A->dtype, &T));
-    SPS_TRY(SPS_NEW(ctx, A->ncol + 1, &next));
-    for (int64_t p = 0; p < A->nnz; p++) T->rowptr[A->col[p] + 1]++;
-    for (int64_t j = 0; j < A->ncol; j++) T->rowptr[j + 1] += T->rowptr[j];
-    memcpy(next, T->rowptr, (size_t)(A->ncol + 1) * sizeof *next);
-    /* Rows of A are processed in order, so rows of the transpose are sorted. */
-    for (int64_t i = 0; i < A->nrow; i++) {
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const int64_t q = next[A->col[p]]++;
-
-            T->col[q] = (int32_t)i;
-            if (A->dtype == SPS_F64)
-                ((double *)T->val)[q] = ((const double *)A->val)[p];
-            else
-                ((float *)T->val)[q] = ((const float *)A->val)[p];
-        }
-    }
-    T->props = A->props;
-    spsi_free(ctx, next);
-    *T_p = T;
+    t.parts = parts > MOST_PARTS ? MOST_PARTS : parts > 1 ? (int)parts : 1;
+    if (t.parts > ctx->threads) t.parts = ctx->threads > 1 ? ctx->threads : 1;
+    SPS_TRY(sps_csr_create(ctx, A->ncol, A->nrow, A->nnz, A->dtype, &t.T));
+    SPS_TRY(spsi_new_array(ctx, A->ncol + 1, (size_t)t.parts * sizeof *t.at,
+                           (void **)&t.at));
+    turn(ctx, &t);
+    t.T->props = A->props;
+    spsi_free(ctx, t.at);
+    *T_p = t.T;
     return SPS_OK;
 
 fail:
-    spsi_free(ctx, next);
-    sps_csr_destroy(ctx, &T);
+    spsi_free(ctx, t.at);
+    sps_csr_destroy(ctx, &t.T);
     return st;
 }

@@ -8,6 +8,7 @@
 
 #include "core/abi.h"
 #include "core/options.h"
+#include "core/team.h"
 
 #define FEW 4                /* boundary rows are few if they have at most this
                                 part of the entries */
@@ -19,6 +20,32 @@ static bool foreign(const sps_ranks *r, int64_t p)
     const int64_t own = r->A->global[p] - r->A->first;
 
     return own < 0 || own >= r->cols;
+}
+
+static bool is_good(const sps_csr *A, int64_t i)
+{
+    const int64_t first = A->rowptr[i], last = A->rowptr[i + 1];
+
+    if (first < 0 || first > last || last > A->nnz) return false;
+    for (int64_t p = first; p < last; p++)
+        if (A->global[p] < 0 || A->global[p] >= A->whole ||
+            (p > first && A->global[p] <= A->global[p - 1]))
+            return false;
+    return true;
+}
+
+typedef struct checking {
+    const sps_csr *A;
+    int64_t bad;
+} checking;
+
+static void count_bad(void *data, int64_t first, int64_t last)
+{
+    checking *c = data;
+    int64_t bad = 0;
+
+    for (int64_t i = first; i < last; i++) bad += !is_good(c->A, i);
+    spsi_team_add(&c->bad, bad);
 }
 
 static sps_status check_row(sps_context *ctx, const sps_csr *A, int64_t i)
@@ -49,6 +76,7 @@ fail:
 
 static sps_status check_rows(sps_context *ctx, const sps_csr *A)
 {
+    checking c = { .A = A };
     sps_status st;
 
     SPS_TRY(spsi_abi_csr_struct(ctx, "sps_operator_csr", A));
@@ -69,7 +97,9 @@ static sps_status check_rows(sps_context *ctx, const sps_csr *A)
                 "%lld are not rows of a whole of %lld, or more than 2^31",
                 (long long)A->first, (long long)(A->first + A->nrow - 1),
                 (long long)A->whole);
-    for (int64_t i = 0; i < A->nrow; i++) SPS_TRY(check_row(ctx, A, i));
+    spsi_team_run(ctx, A->nrow, A->nnz, count_bad, &c);
+    for (int64_t i = 0; i < A->nrow && c.bad > 0; i++)
+        SPS_TRY(check_row(ctx, A, i));
 fail:
     return st;
 }
@@ -89,11 +119,14 @@ static sps_status find_ghosts(sps_context *ctx, const sps_ranks *r,
     int64_t *ghost = NULL, count = 0, kept = 0;
     sps_status st;
 
-    for (int64_t p = 0; p < A->nnz; p++) count += foreign(r, p);
+    for (int64_t b = 0; b < r->rows; b++)
+        count += A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
     SPS_TRY(SPS_NEW(ctx, count, &ghost));
     count = 0;
-    for (int64_t p = 0; p < A->nnz; p++)
-        if (foreign(r, p)) ghost[count++] = A->global[p];
+    for (int64_t b = 0; b < r->rows; b++)
+        for (int64_t p = A->rowptr[r->row[b]]; p < A->rowptr[r->row[b] + 1];
+             p++)
+            if (foreign(r, p)) ghost[count++] = A->global[p];
     if (count > 0) qsort(ghost, (size_t)count, sizeof *ghost, ascending);
     for (int64_t g = 0; g < count; g++)
         if (g == 0 || ghost[g] != ghost[g - 1]) ghost[kept++] = ghost[g];
@@ -105,30 +138,56 @@ fail:
 
 /* ------------------------------------------------------- interior, boundary */
 
-static bool has_ghosts(const sps_ranks *r, int64_t i)
+typedef struct marking {
+    const sps_ranks *r;
+    unsigned char *mark;      /* whether a row has ghosts */
+} marking;
+
+static void mark_rows(void *data, int64_t first, int64_t last)
 {
-    for (int64_t p = r->A->rowptr[i]; p < r->A->rowptr[i + 1]; p++)
-        if (foreign(r, p)) return true;
-    return false;
+    const marking *m = data;
+    const int64_t *rowptr = m->r->A->rowptr;
+
+    for (int64_t i = first; i < last; i++) {
+        m->mark[i] = 0;
+        for (int64_t p = rowptr[i]; p < rowptr[i + 1] && !m->mark[i]; p++)
+            m->mark[i] = foreign(m->r, p);
+    }
 }
 
-/* Finds the boundary rows, their entries, and the own rows that they use;
- * place[j] is the row of the operand with own row j, if it is one of them. */
-static sps_status find_boundary(sps_context *ctx, sps_ranks *r, int64_t *nnz,
-                                int32_t *place)
+/* Finds the boundary rows. */
+static sps_status find_rows(sps_context *ctx, sps_ranks *r)
 {
     const sps_csr *A = r->A;
+    marking m = { .r = r };
+    int64_t count = 0;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, A->nrow, &r->row));
-    SPS_TRY(SPS_NEW(ctx, r->cols, &r->touch));
-    for (int64_t i = 0; i < A->nrow; i++) {
-        if (!has_ghosts(r, i)) continue;
-        r->row[r->rows++] = (int32_t)i;
-        *nnz += A->rowptr[i + 1] - A->rowptr[i];
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &m.mark));
+    spsi_team_run(ctx, A->nrow, A->nnz, mark_rows, &m);
+    for (int64_t i = 0; i < A->nrow; i++) count += m.mark[i];
+    SPS_TRY(SPS_NEW(ctx, count, &r->row));
+    for (int64_t i = 0; i < A->nrow; i++)
+        if (m.mark[i]) r->row[r->rows++] = (int32_t)i;
+fail:
+    spsi_free(ctx, m.mark);
+    return st;
+}
+
+/* Finds the own rows that boundary rows use; place[j] is the row of the operand
+ * with own row j, if it is one of them. */
+static sps_status find_touched(sps_context *ctx, sps_ranks *r, int32_t *place)
+{
+    const sps_csr *A = r->A;
+    int64_t count = 0;
+    sps_status st;
+
+    for (int64_t b = 0; b < r->rows; b++)
+        for (int64_t p = A->rowptr[r->row[b]]; p < A->rowptr[r->row[b] + 1];
+             p++)
             if (!foreign(r, p)) place[A->global[p] - A->first] = 1;
-    }
+    for (int64_t j = 0; j < r->cols; j++) count += place[j];
+    SPS_TRY(SPS_NEW(ctx, count, &r->touch));
     for (int64_t j = 0; j < r->cols; j++) {
         if (!place[j]) continue;
         place[j] = (int32_t)(r->halo->low + r->touched);
@@ -141,47 +200,90 @@ fail:
     return st;
 }
 
-/* Copies the values of boundary rows to `edge` and the others to `inner`, in
- * their order. */
-static void split_values(sps_ranks *r, const void *val)
+/* Returns the number of boundary rows before row i. */
+static int64_t edges_before(const sps_ranks *r, int64_t i)
 {
-    const sps_csr *A = r->A;
-    const size_t each = spsi_dtype_size(A->dtype);
-    char *to[2] = { r->inner->val, r->edge->val };
-    int64_t b = 0;
+    int64_t low = 0, high = r->rows;
 
-    for (int64_t i = 0; i < A->nrow; i++) {
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if (r->row[middle] < i) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+typedef struct splitting {
+    sps_ranks *r;
+    const int32_t *place;
+    const void *val;
+} splitting;
+
+/* Copies the values of boundary rows to `edge` and those of other rows to
+ * `inner`. */
+static void split_values(void *data, int64_t first, int64_t last)
+{
+    const splitting *s = data;
+    const sps_ranks *r = s->r;
+    const int64_t *at = r->A->rowptr, *edge = r->edge->rowptr;
+    const size_t each = spsi_dtype_size(r->A->dtype);
+    int64_t b = edges_before(r, first);
+
+    for (int64_t i = first; i < last; i++) {
         const bool at_edge = b < r->rows && r->row[b] == i;
-        const size_t bytes = (size_t)(A->rowptr[i + 1] - A->rowptr[i]) * each;
+        char *to = at_edge ? r->edge->val : r->inner->val;
+        const int64_t q = at_edge ? edge[b] : at[i] - edge[b];
 
-        if (bytes > 0)
-            memcpy(to[at_edge], (const char *)val + (size_t)A->rowptr[i] * each,
-                   bytes);
-        to[at_edge] += bytes;
+        if (at[i + 1] > at[i])
+            memcpy(to + (size_t)q * each,
+                   (const char *)s->val + (size_t)at[i] * each,
+                   (size_t)(at[i + 1] - at[i]) * each);
         b += at_edge;
     }
 }
 
-static void split_pattern(sps_ranks *r, const int32_t *place)
+/* Writes the columns of boundary row b. */
+static void split_edge(const splitting *s, int64_t b)
 {
+    const sps_ranks *r = s->r;
     const sps_csr *A = r->A;
-    const sps_halo *h = r->halo;
-    int64_t b = 0, inner = 0, edge = 0;
+    int64_t q = r->edge->rowptr[b];
 
-    for (int64_t i = 0; i < A->nrow; i++) {
-        const bool at_edge = b < r->rows && r->row[b] == i;
+    for (int64_t p = A->rowptr[r->row[b]]; p < A->rowptr[r->row[b] + 1]; p++) {
+        const int64_t own = A->global[p] - A->first;
 
-        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
-            const int64_t own = A->global[p] - A->first;
-
-            if (!at_edge) r->inner->col[inner++] = (int32_t)own;
-            else if (!foreign(r, p)) r->edge->col[edge++] = place[own];
-            else r->edge->col[edge++] = (int32_t)(
-                spsi_halo_ghost(h, A->global[p]) + (own < 0 ? 0 : r->touched));
-        }
-        r->inner->rowptr[i + 1] = inner;
-        if (at_edge) r->edge->rowptr[++b] = edge;
+        r->edge->col[q++] = !foreign(r, p) ? s->place[own] : (int32_t)(
+            spsi_halo_ghost(r->halo, A->global[p]) +
+            (own < 0 ? 0 : r->touched));
     }
+}
+
+static void split_pattern(void *data, int64_t first, int64_t last)
+{
+    const splitting *s = data;
+    const sps_ranks *r = s->r;
+    const int64_t *at = r->A->rowptr, *edge = r->edge->rowptr;
+    int64_t b = edges_before(r, first);
+
+    for (int64_t i = first; i < last; i++) {
+        const bool at_edge = b < r->rows && r->row[b] == i;
+        int32_t *to = r->inner->col + at[i] - edge[b];
+
+        if (at_edge) split_edge(s, b);
+        for (int64_t p = at[i]; p < at[i + 1] && !at_edge; p++)
+            *to++ = (int32_t)(r->A->global[p] - r->A->first);
+        b += at_edge;
+        r->inner->rowptr[i + 1] = at[i + 1] - edge[b];
+    }
+}
+
+static void split_all(sps_ranks *r, spsi_team_fn *part, const int32_t *place,
+                      const void *val)
+{
+    splitting s = { r, place, val };
+
+    spsi_team_run(r->halo->ctx, r->A->nrow, r->A->nnz, part, &s);
 }
 
 static sps_status split(sps_context *ctx, sps_ranks *r)
@@ -192,13 +294,18 @@ static sps_status split(sps_context *ctx, sps_ranks *r)
     sps_status st;
 
     SPS_TRY(SPS_NEW(ctx, r->cols, &place));
-    SPS_TRY(find_boundary(ctx, r, &nnz, place));
+    SPS_TRY(find_touched(ctx, r, place));
+    for (int64_t b = 0; b < r->rows; b++)
+        nnz += A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
     SPS_TRY(sps_csr_create(ctx, A->nrow, r->cols, A->nnz - nnz, A->dtype,
                            &r->inner));
     SPS_TRY(sps_csr_create(ctx, r->rows, r->touched + r->halo->ghosts, nnz,
                            A->dtype, &r->edge));
-    split_pattern(r, place);
-    split_values(r, A->val);
+    for (int64_t b = 0; b < r->rows; b++)
+        r->edge->rowptr[b + 1] = r->edge->rowptr[b] +
+            A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
+    split_all(r, split_pattern, place, NULL);
+    split_all(r, split_values, NULL, A->val);
 fail:
     spsi_free(ctx, place);
     return st;
@@ -413,6 +520,7 @@ static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
     op->inner = u->inner;
     SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
     op->caller.nnz = A->nnz;
+    SPS_TRY(find_rows(ctx, r));
     SPS_TRY(find_ghosts(ctx, r, &ghost, &ghosts));
     SPS_TRY(spsi_halo_create(ctx, A->first, u->cols, A->whole, ghost, ghosts,
                              &r->halo));
@@ -553,20 +661,28 @@ static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
                                      : col - r->touched + r->halo->n);
 }
 
-static void fill_rows(const sps_ranks *r, sps_csr *rows)
-{
-    int64_t b = 0, q = 0;
+typedef struct joining {
+    const sps_ranks *r;
+    sps_csr *rows;
+} joining;
 
-    for (int64_t i = 0; i < rows->nrow; i++) {
+static void join_rows(void *data, int64_t first, int64_t last)
+{
+    const joining *j = data;
+    const sps_ranks *r = j->r;
+    int64_t b = edges_before(r, first);
+    int64_t q = r->inner->rowptr[first] + r->edge->rowptr[b];
+
+    for (int64_t i = first; i < last; i++) {
         const bool at_edge = b < r->rows && r->row[b] == i;
         const sps_csr *B = at_edge ? r->edge : r->inner;
         const int64_t row = at_edge ? b : i;
 
         for (int64_t p = B->rowptr[row]; p < B->rowptr[row + 1]; p++, q++) {
-            rows->col[q] = column(r, at_edge, B->col[p]);
-            ((double *)rows->val)[q] = spsi_csr_value(B, p);
+            j->rows->col[q] = column(r, at_edge, B->col[p]);
+            ((double *)j->rows->val)[q] = spsi_csr_value(B, p);
         }
-        rows->rowptr[i + 1] = q;
+        j->rows->rowptr[i + 1] = q;
         b += at_edge;
     }
 }
@@ -579,7 +695,8 @@ sps_status spsi_ranks_rows(const sps_operator *op, sps_csr **rows_p)
     if (!*rows_p)
         SPS_TRY(sps_csr_create(op->ctx, op->n, op->n + r->halo->ghosts,
                                r->A->nnz, SPS_F64, rows_p));
-    fill_rows(r, *rows_p);
+    spsi_team_run(op->ctx, op->n, 2 * r->A->nnz, join_rows,
+                  &(joining){ r, *rows_p });
 fail:
     return st;
 }
@@ -645,7 +762,7 @@ sps_status spsi_ranks_set_values(sps_operator *op, const void *val)
     sps_ranks *r = op->ranks;
     sps_status st;
 
-    split_values(r, val);
+    split_all(r, split_values, NULL, val);
     SPS_TRY(sps_operator_set_values(r->interior, r->inner->val, SPS_HOST));
     SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
     if (r->diagonal) (void)own_entries(r, r->diagonal);

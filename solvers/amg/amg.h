@@ -259,7 +259,7 @@ sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
 void spsi_amg_drop(amg *m, amg_level *l, amg_tentative *t);
 /* Returns the number of multiplications of the product A B of matrices in host
  * memory. */
-int64_t spsi_amg_products(const sps_csr *A, const sps_csr *B);
+int64_t spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B);
 /* Creates A B, unless this takes more than `most` multiplications: then *C_p
  * stays NULL. */
 sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
@@ -333,7 +333,7 @@ sps_status spsi_amg_collect(const sps_operator *A, const amg_span *s,
 /* cycle_parts.c */
 /* Sets values to zero that are below the range of single precision and far
  * below the largest one: they are rounding errors. */
-void spsi_amg_clear_tiny(double *val, int64_t count);
+void spsi_amg_clear_tiny(sps_context *ctx, double *val, int64_t count);
 /* Sets the roots of the smoother's polynomial (cycle.c) on a level that is not
  * the last. */
 void spsi_amg_set_roots(amg_level *l);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "core/options.h"
+#include "core/team.h"
 
 #define SPREAD 1e20          /* largest ratio of diagonal entries in single
                                 precision */
@@ -88,15 +89,46 @@ static void scale_here(const sps_csr *T, entry_factors f, double *val)
     }
 }
 
-/* (In device memory the conversion rounds such values to zero.) */
-void spsi_amg_clear_tiny(double *val, int64_t count)
-{
-    double largest = 0;
+enum { PARTS = 256 };
 
-    for (int64_t p = 0; p < count; p++) largest = fmax(largest, fabs(val[p]));
-    largest = fmin(TINY, 1e-20 * largest);
-    for (int64_t p = 0; p < count; p++)
-        if (fabs(val[p]) < largest) val[p] = 0;
+typedef struct clearing {
+    double *val, largest[PARTS], least;
+    int64_t count;
+} clearing;
+
+static int64_t part_at(const clearing *c, int64_t i)
+{
+    return c->count / PARTS * i + (i < c->count % PARTS ? i : c->count % PARTS);
+}
+
+static void find_largest(void *data, int64_t first, int64_t last)
+{
+    clearing *c = data;
+
+    for (int64_t i = first; i < last; i++) {
+        c->largest[i] = 0;
+        for (int64_t p = part_at(c, i); p < part_at(c, i + 1); p++)
+            c->largest[i] = fmax(c->largest[i], fabs(c->val[p]));
+    }
+}
+
+static void clear_parts(void *data, int64_t first, int64_t last)
+{
+    clearing *c = data;
+
+    for (int64_t p = part_at(c, first); p < part_at(c, last); p++)
+        if (fabs(c->val[p]) < c->least) c->val[p] = 0;
+}
+
+/* (In device memory the conversion rounds such values to zero.) */
+void spsi_amg_clear_tiny(sps_context *ctx, double *val, int64_t count)
+{
+    clearing c = { .val = val, .count = count };
+
+    spsi_team_run(ctx, PARTS, count, find_largest, &c);
+    for (int i = 0; i < PARTS; i++) c.least = fmax(c.least, c.largest[i]);
+    c.least = fmin(TINY, 1e-20 * c.least);
+    spsi_team_run(ctx, PARTS, count, clear_parts, &c);
 }
 
 /* Returns the type in which a scaled copy of T stores its values: floats if the
@@ -181,7 +213,7 @@ static sps_status scaled(amg *m, const sps_csr *T, entry_factors f,
     SPS_TRY(open_scaled(m, T, S));
     if (T->place != SPS_HOST) return scaled_there(m, T, f, S);
     scale_here(T, f, S->val);
-    if (m->floats) spsi_amg_clear_tiny(S->val, T->nnz);
+    if (m->floats) spsi_amg_clear_tiny(m->super.ctx, S->val, T->nnz);
 fail:
     return st;
 }
@@ -303,7 +335,8 @@ static sps_status set_ahead(amg *m, amg_level *l)
     SPS_TRY(open_scaled(m, l->AP, &S));
     SPS_TRY(spsi_amg_ahead(m, l, &S, &within));
     if (!within) goto fail;
-    if (m->floats && S.place == SPS_HOST) spsi_amg_clear_tiny(S.val, S.nnz);
+    if (m->floats && S.place == SPS_HOST)
+        spsi_amg_clear_tiny(m->super.ctx, S.val, S.nnz);
     SPS_TRY(set_values(m, &S, &l->parts.ahead));
 fail:
     drop_scaled(m, &S);

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "core/team.h"
 #include "operator/operator_ranks.h"
 #include "operator/trade.h"
 
@@ -22,27 +23,48 @@ static void put(sps_csr *all, int64_t at, int64_t col, double value)
     ((double *)all->val)[at] = value;
 }
 
+typedef struct copying {
+    const sps_csr *T;
+    int64_t row, at, first;   /* where the rows of T begin in `to`, and their
+                                 entries; what is added to columns */
+    sps_csr *to;
+} copying;
+
+static void copy_rows(void *data, int64_t first, int64_t last)
+{
+    const copying *c = data;
+    const double *val = c->T->val;
+
+    for (int64_t i = first; i < last; i++) {
+        for (int64_t p = c->T->rowptr[i]; p < c->T->rowptr[i + 1]; p++)
+            put(c->to, c->at + p, c->first + c->T->col[p], val[p]);
+        c->to->rowptr[c->row + i + 1] = c->at + c->T->rowptr[i + 1];
+    }
+}
+
 static sps_status join(const sps_halo *h, const sps_csr *T, int64_t first,
                        int64_t columns, const spsi_row_list *in,
                        sps_csr **all_p)
 {
-    const double *val = T->val;
+    copying c = { .T = T, .row = h->low, .first = first };
     int64_t row = 0, at = 0, q = 0;
     sps_status st;
 
     SPS_TRY(sps_csr_create(h->ctx, T->nrow + h->ghosts, columns,
                            T->nnz + in->entries, SPS_F64, all_p));
+    c.to = *all_p;
     for (int64_t g = 0; g <= h->ghosts; g++) {
-        for (int64_t i = 0; g == h->low && i < T->nrow; i++) {
-            for (int64_t p = T->rowptr[i]; p < T->rowptr[i + 1]; p++)
-                put(*all_p, at++, first + T->col[p], val[p]);
-            (*all_p)->rowptr[++row] = at;
+        if (g == h->low) {
+            c.at = at;
+            at += T->nnz;
+            row += T->nrow;
         }
         if (g == h->ghosts) break;
         for (int64_t last = q + in->length[g]; q < last; q++)
             put(*all_p, at++, in->col[q], in->val[q]);
         (*all_p)->rowptr[++row] = at;
     }
+    spsi_team_run(h->ctx, T->nrow, 2 * T->nnz, copy_rows, &c);
 fail:
     return st;
 }
@@ -177,7 +199,11 @@ static sps_status keep(sps_context *ctx, sps_csr **C_p, amg_span *s)
     SPS_REQUIRE(ctx, !s->own || s->own->nnz == (*C_p)->nnz, SPS_EBUG, "amg: "
                 "new values of A changed the pattern of P'A P, which must not "
                 "happen; please report it");
-    sps_csr_destroy(ctx, &s->own);
+    if (s->own) {
+        if (s->own->nnz > 0)
+            memcpy(s->own->val, (*C_p)->val, spsi_csr_value_bytes(s->own));
+        return SPS_OK;
+    }
     s->own = *C_p;
     *C_p = NULL;
 fail:
@@ -188,23 +214,24 @@ fail:
 static sps_status own_transpose(sps_context *ctx, const sps_csr *P,
                                 const amg_span *s, sps_csr **R_p)
 {
-    const sps_csr *all;
-    sps_csr *whole = NULL;
-    int64_t from;
+    sps_csr *all = NULL;
+    int64_t from, count;
     sps_status st;
 
-    SPS_TRY(spsi_csr_transpose(ctx, P, &whole));
-    all = whole;
+    SPS_TRY(spsi_csr_transpose(ctx, P, &all));
     from = all->rowptr[s->first];
-    SPS_TRY(sps_csr_create(ctx, s->own_columns, P->nrow,
-                           all->rowptr[s->first + s->own_columns] - from,
-                           SPS_F64, R_p));
+    count = all->rowptr[s->first + s->own_columns] - from;
     for (int64_t i = 0; i <= s->own_columns; i++)
-        (*R_p)->rowptr[i] = all->rowptr[s->first + i] - from;
-    for (int64_t p = 0; p < (*R_p)->nnz; p++)
-        put(*R_p, p, all->col[from + p], ((const double *)all->val)[from + p]);
+        all->rowptr[i] = all->rowptr[s->first + i] - from;
+    if (count > 0) {
+        memmove(all->col, all->col + from, (size_t)count * sizeof *all->col);
+        memmove(all->val, (double *)all->val + from,
+                (size_t)count * sizeof(double));
+    }
+    all->nrow = s->own_columns;
+    all->nnz = count;
+    *R_p = all;
 fail:
-    sps_csr_destroy(ctx, &whole);
     return st;
 }
 

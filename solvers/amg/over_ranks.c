@@ -96,7 +96,7 @@ static sps_status wrap_rows(over_ranks *w)
     sps_status st;
 
     SPS_TRY(SPS_NEW(M->ctx, C->nnz + 1, &global));
-    for (int64_t p = 0; p < C->nnz; p++) global[p] = C->col[p];
+    spsi_amg_globalise(M->ctx, NULL, C, global);
     SPS_TRY(sps_csr_wrap_rows(M->ctx, w->span.first, C->nrow, w->span.columns,
                               C->nnz, C->rowptr, global, C->val, SPS_F64,
                               SPS_COPY, &w->rows));

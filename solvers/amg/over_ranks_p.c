@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "core/team.h"
 #include "matrix/order.h"
 
 /* Largest number of rows of an A_c that is stored on each process: a level of
@@ -28,28 +29,53 @@ static bool is_own(const sps_halo *h, int64_t col)
     return col >= h->low && col < h->low + h->n;
 }
 
+/* Writes own columns of rows first .. last - 1 of span.rows to l->own. */
+static void take_columns(void *data, int64_t first, int64_t last)
+{
+    const over_ranks *w = data;
+    const sps_halo *h = w->fine.super.A->ranks->halo;
+    const sps_csr *rows = w->span.rows;
+    const double *val = rows->val;
+    sps_csr *own = w->fine.level[0].own;
+
+    for (int64_t i = first; i < last; i++) {
+        int64_t q = own->rowptr[i];
+
+        for (int64_t p = rows->rowptr[i]; p < rows->rowptr[i + 1]; p++) {
+            if (!is_own(h, rows->col[p])) continue;
+            own->col[q] = (int32_t)(rows->col[p] - h->low);
+            ((double *)own->val)[q++] = val[p];
+        }
+    }
+}
+
+/* Makes l->own, the diagonal block. */
 static sps_status take_own(over_ranks *w)
 {
     const sps_operator *A = w->fine.super.A;
-    const sps_halo *h = A->ranks->halo;
+    const sps_ranks *r = A->ranks;
     const sps_csr *rows = w->span.rows;
-    const double *val = rows->val;
     amg_level *l = w->fine.level;
-    int64_t q = 0;
-    sps_status st = SPS_OK;
+    int64_t ghosts = 0, b = 0;
+    sps_status st;
 
-    for (int64_t p = 0; p < rows->nnz; p++) q += is_own(h, rows->col[p]);
-    if (!l->own)
-        SPS_TRY(sps_csr_create(A->ctx, A->n, A->n, q, SPS_F64, &l->own));
-    q = 0;
+    for (int64_t p = 0; p < r->edge->nnz; p++)
+        ghosts += r->edge->col[p] < r->halo->low ||
+                  r->edge->col[p] >= r->halo->low + r->touched;
+    SPS_TRY(sps_csr_create(A->ctx, A->n, A->n, rows->nnz - ghosts, SPS_F64,
+                           &l->own));
     for (int64_t i = 0; i < A->n; i++) {
-        for (int64_t p = rows->rowptr[i]; p < rows->rowptr[i + 1]; p++) {
-            if (!is_own(h, rows->col[p])) continue;
-            l->own->col[q] = (int32_t)(rows->col[p] - h->low);
-            ((double *)l->own->val)[q++] = val[p];
+        int64_t count = rows->rowptr[i + 1] - rows->rowptr[i];
+
+        if (b < r->rows && r->row[b] == i) {
+            b++;
+            count = 0;
+            for (int64_t p = rows->rowptr[i]; p < rows->rowptr[i + 1]; p++)
+                count += is_own(r->halo, rows->col[p]);
         }
-        l->own->rowptr[i + 1] = q;
+        l->own->rowptr[i + 1] = l->own->rowptr[i] + count;
     }
+    spsi_team_run(A->ctx, A->n, 2 * rows->nnz, take_columns, w);
     l->A = l->own;
     l->n = A->n;
 fail:
@@ -262,8 +288,9 @@ static sps_status explodes(const over_ranks *w, const sps_csr *P,
     const amg_level *l = w->fine.level;
 
     return spsi_comm_any(w->fine.super.ctx,
-                         (double)spsi_amg_products(l->A, P) > AP_LIMIT *
-                         (double)l->vectors * (double)l->A->nnz, too_many);
+                         (double)spsi_amg_products(&w->fine, l->A, P) >
+                         AP_LIMIT * (double)l->vectors * (double)l->A->nnz,
+                         too_many);
 }
 
 /* *P_p = P, smoothed unless that takes too many products. */

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "core/team.h"
+
 #define SPREAD 1e20          /* see cycle_parts.c */
 
 static sps_dtype type_of(const over_ranks *w)
@@ -13,22 +15,37 @@ static sps_dtype type_of(const over_ranks *w)
     return w->fine.floats ? SPS_F32 : SPS_F64;
 }
 
+/* Factors of the rows and divisors of the columns of T; NULL stands for 1. */
+typedef struct factors {
+    const sps_csr *T;
+    const double *row, *col;
+    double *val;
+} factors;
+
+static void scale_rows(void *data, int64_t first, int64_t last)
+{
+    const factors *f = data;
+    const double *from = f->T->val;
+
+    for (int64_t i = first; i < last; i++)
+        for (int64_t p = f->T->rowptr[i]; p < f->T->rowptr[i + 1]; p++)
+            f->val[p] = from[p] * (f->row ? f->row[i] : 1) /
+                        (f->col ? f->col[f->T->col[p]] : 1);
+}
+
 /* *val_p = the values of T, those of row i multiplied by row[i] and those of
- * column j divided by col[j]; NULL stands for 1. */
+ * column j divided by col[j]. */
 static sps_status scaled(const over_ranks *w, const sps_csr *T,
                          const double *row, const double *col, double **val_p)
 {
-    const double *from = T->val;
-    double *val;
+    sps_context *ctx = w->fine.super.ctx;
+    factors f = { T, row, col, NULL };
     sps_status st;
 
-    SPS_TRY(SPS_NEW(w->fine.super.ctx, T->nnz + 1, val_p));
-    val = *val_p;
-    for (int64_t i = 0; i < T->nrow; i++)
-        for (int64_t p = T->rowptr[i]; p < T->rowptr[i + 1]; p++)
-            val[p] = from[p] * (row ? row[i] : 1) /
-                     (col ? col[T->col[p]] : 1);
-    if (w->fine.floats) spsi_amg_clear_tiny(val, T->nnz);
+    SPS_TRY(SPS_NEW(ctx, T->nnz + 1, &f.val));
+    spsi_team_run(ctx, T->nrow, 2 * T->nnz, scale_rows, &f);
+    if (w->fine.floats) spsi_amg_clear_tiny(ctx, f.val, T->nnz);
+    *val_p = f.val;
 fail:
     return st;
 }
@@ -75,11 +92,31 @@ fail:
 
 /* ------------------------------------------------------------- restriction */
 
-/* Returns the global number of column j of span.rows. */
-static int64_t number(const sps_halo *h, int64_t j)
+typedef struct numbering {
+    const sps_halo *h;
+    const sps_csr *T;
+    int64_t *global;
+} numbering;
+
+static void number(void *data, int64_t first, int64_t last)
 {
-    if (j < h->low) return h->ghost[j];
-    return j < h->low + h->n ? h->first + j - h->low : h->ghost[j - h->n];
+    const numbering *n = data;
+    const sps_halo *h = n->h;
+
+    for (int64_t p = first; p < last; p++) {
+        const int64_t j = n->T->col[p];
+
+        if (!h) n->global[p] = j;
+        else if (j < h->low) n->global[p] = h->ghost[j];
+        else n->global[p] = j < h->low + h->n ? h->first + j - h->low
+                                              : h->ghost[j - h->n];
+    }
+}
+
+void spsi_amg_globalise(sps_context *ctx, const sps_halo *h, const sps_csr *T,
+                        int64_t *global)
+{
+    spsi_team_run(ctx, T->nnz, T->nnz, number, &(numbering){ h, T, global });
 }
 
 /* *d_p = D_c^-1 of own rows, or NULL if A_c is solved by a dense inverse. */
@@ -135,7 +172,7 @@ static sps_status set_restriction(over_ranks *w, const double *inverse)
     SPS_TRY(coarse_inverse(w, &below));
     SPS_TRY(scaled(w, R, below, all, &val));
     SPS_TRY(SPS_NEW(h->ctx, R->nnz + 1, &global));
-    for (int64_t p = 0; p < R->nnz; p++) global[p] = number(h, R->col[p]);
+    spsi_amg_globalise(h->ctx, h, R, global);
     SPS_TRY(make_across(w, R, global, val, h->first, h->n, h->whole,
                         &l->parts.restrict_op));
 fail:
@@ -164,7 +201,7 @@ static sps_status make_upward(const over_ranks *w, const sps_csr *T,
         return spsi_operator_valued(ctx, &S, w->fine.super.width, type_of(w),
                                     op_p);
     SPS_TRY(SPS_NEW(ctx, T->nnz + 1, &global));
-    for (int64_t p = 0; p < T->nnz; p++) global[p] = T->col[p];
+    spsi_amg_globalise(ctx, NULL, T, global);
     SPS_TRY(make_across(w, T, global, val, s->first, s->own_columns,
                         s->columns, op_p));
 fail:
@@ -187,7 +224,7 @@ static sps_status set_ahead(over_ranks *w)
     S.val = val;
     SPS_TRY(spsi_amg_ahead(&w->fine, l, &S, &within));
     SPS_TRY(spsi_comm_any(ctx, !within, &never));
-    if (w->fine.floats) spsi_amg_clear_tiny(val, S.nnz);
+    if (w->fine.floats) spsi_amg_clear_tiny(ctx, val, S.nnz);
     if (!never) SPS_TRY(make_upward(w, l->AP, val, &l->parts.ahead));
 fail:
     spsi_free(ctx, val);

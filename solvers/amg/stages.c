@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/team.h"
+
 /* ------------------------------------------------------------------ scaling */
 
 static double diagonal_of(const sps_csr *A, int64_t i, bool *empty)
@@ -187,13 +189,28 @@ sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
                    : spsi_amg_prolongator(m->super.ctx, l, t->T, smooth, P_p);
 }
 
-int64_t spsi_amg_products(const sps_csr *A, const sps_csr *B)
+typedef struct counting {
+    const sps_csr *A, *B;
+    int64_t count;
+} counting;
+
+static void count_products(void *data, int64_t first, int64_t last)
 {
+    counting *j = data;
     int64_t count = 0;
 
-    for (int64_t p = 0; p < A->nnz; p++)
-        count += B->rowptr[A->col[p] + 1] - B->rowptr[A->col[p]];
-    return count;
+    for (int64_t p = first; p < last; p++)
+        count += j->B->rowptr[j->A->col[p] + 1] -
+                 j->B->rowptr[j->A->col[p]];
+    spsi_team_add(&j->count, count);
+}
+
+int64_t spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B)
+{
+    counting j = { A, B, 0 };
+
+    spsi_team_run(m->super.ctx, A->nnz, A->nnz, count_products, &j);
+    return j.count;
 }
 
 sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
@@ -201,7 +218,7 @@ sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
 {
     if (A->place != SPS_HOST)
         return m->device->multiply(m->super.ctx, A, B, most, C_p);
-    return spsi_amg_products(A, B) > most
+    return spsi_amg_products(m, A, B) > most
                ? SPS_OK : spsi_matrix_multiply(m->super.ctx, A, B, C_p);
 }
 

@@ -267,26 +267,32 @@ END_TEST
 
 /* --------------------------------------------------- symmetry, transpose */
 
+static void transpose_twice(sps_csr *A)
+{
+    sps_csr *T = NULL, *B = NULL;
+
+    OK(ctx, spsi_csr_transpose(ctx, A, &T));
+    OK(ctx, sps_csr_check(ctx, T));
+    OK(ctx, spsi_csr_transpose(ctx, T, &B));
+    ck_assert_int_eq(B->nnz, A->nnz);
+    for (int64_t i = 0; i <= A->nrow; i++)
+        ck_assert_int_eq(B->rowptr[i], A->rowptr[i]);
+    for (int64_t p = 0; p < A->nnz; p++) {
+        ck_assert_int_eq(B->col[p], A->col[p]);
+        ck_assert_double_eq(spsi_csr_value(B, p), spsi_csr_value(A, p));
+    }
+    sps_csr_destroy(ctx, &T);
+    sps_csr_destroy(ctx, &B);
+    zoo_free(&A);
+}
+
+/* The rows of the last matrix are divided into several parts. */
 START_TEST(transposing_twice_is_the_identity)
 {
-    for (int f = 0; f < zoo_count(); f++) {
-        sps_csr *A = zoo_matrix(f, 200, 5, ZOO_RANDOM, SPS_F64);
-        sps_csr *T = NULL, *B = NULL;
-
-        OK(ctx, spsi_csr_transpose(ctx, A, &T));
-        OK(ctx, sps_csr_check(ctx, T));
-        OK(ctx, spsi_csr_transpose(ctx, T, &B));
-        ck_assert_int_eq(B->nnz, A->nnz);
-        for (int64_t i = 0; i <= A->nrow; i++)
-            ck_assert_int_eq(B->rowptr[i], A->rowptr[i]);
-        for (int64_t p = 0; p < A->nnz; p++) {
-            ck_assert_int_eq(B->col[p], A->col[p]);
-            ck_assert_double_eq(spsi_csr_value(B, p), spsi_csr_value(A, p));
-        }
-        sps_csr_destroy(ctx, &T);
-        sps_csr_destroy(ctx, &B);
-        zoo_free(&A);
-    }
+    for (int f = 0; f < zoo_count(); f++)
+        transpose_twice(zoo_matrix(f, 200, 5, ZOO_RANDOM, SPS_F64));
+    transpose_twice(zoo_matrix(zoo_find("grid5"), 200 * 200, 5, ZOO_RANDOM,
+                               SPS_F64));
 }
 END_TEST
 
