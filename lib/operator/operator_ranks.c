@@ -3,6 +3,7 @@
 #include "operator/operator_ranks.h"
 #include "operator/reorder.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -513,6 +514,7 @@ static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
     op->ranks = r;
     r->A = A;
     r->cols = u->cols;
+    r->blocks = u->blocks;
     op->n = A->nrow;
     op->ncol = u->cols;
     op->width = u->width;
@@ -621,6 +623,92 @@ fail:
     return st;
 }
 
+/* --------------------------------------------------- other values, the same
+ * pattern */
+
+typedef struct scaling {
+    const sps_csr *A;
+    const int32_t *row;       /* rows of A among own rows; NULL: all */
+    const double *by;
+    double *val;
+} scaling;
+
+static void scale_rows(void *data, int64_t first, int64_t last)
+{
+    const scaling *s = data;
+
+    for (int64_t i = first; i < last; i++) {
+        const double by = s->by[s->row ? s->row[i] : i];
+
+        for (int64_t p = s->A->rowptr[i]; p < s->A->rowptr[i + 1]; p++) {
+            const double v = by * spsi_csr_value(s->A, p);
+
+            s->val[p] = fabs(v) < 1e-30 ? 0 : v;
+        }
+    }
+}
+
+/* Creates *op_p on the pattern of `of`, whose matrix is A. */
+static sps_status scaled_part(const sps_operator *of, const sps_csr *A,
+                              const int32_t *row, const double *by,
+                              sps_operator **op_p)
+{
+    scaling s = { .A = A, .row = row, .by = by };
+    sps_csr S = *A;
+    sps_options o;
+    sps_status st;
+
+    SPS_TRY(spsi_options_take(of->ctx, NULL, &o));
+    SPS_TRY(SPS_NEW(of->ctx, A->nnz + 1, &s.val));
+    spsi_team_run(of->ctx, A->nrow, A->nnz, scale_rows, &s);
+    S.val = s.val;
+    S.dtype = SPS_F64;
+    S.props = 0;
+    SPS_TRY(spsi_operator_single_like(of, &S, &o, op_p));
+fail:
+    spsi_free(of->ctx, s.val);
+    return st;
+}
+
+sps_status spsi_ranks_scaled(const sps_operator *A, const double *by,
+                             sps_operator **op_p)
+{
+    const sps_ranks *from = A->ranks;
+    sps_operator *op = NULL;
+    sps_ranks *r;
+    bool unfit;
+    sps_status st;
+
+    SPS_TRY(spsi_operator_new(A->ctx, &op));
+    SPS_TRY(SPS_NEW(A->ctx, 1, &op->ranks));
+    r = op->ranks;
+    *r = *from;
+    r->shared = true;
+    r->mixes = false;
+    r->blocks = op->dtype = SPS_F32;
+    r->interior = r->boundary = r->own = NULL;
+    op->n = A->n;
+    op->ncol = A->ncol;
+    op->width = A->width;
+    op->inner = true;
+    op->caller.nnz = A->caller.nnz;
+    st = scaled_part(from->interior, from->inner, NULL, by, &r->interior);
+    if (st == SPS_OK)
+        st = scaled_part(from->boundary, from->edge, from->row, by,
+                         &r->boundary);
+    if (st != SPS_OK && st != SPS_EUNFIT) goto fail;
+    unfit = st == SPS_EUNFIT;
+    SPS_TRY(spsi_comm_any(A->ctx, unfit, &unfit));
+    SPS_REQUIRE(A->ctx, !unfit, SPS_EUNFIT, "values of some process are not "
+                "suitable for single precision");
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
 void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
 {
     sps_ranks *r = *ranks_p;
@@ -629,6 +717,11 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
     sps_operator_destroy(&r->interior);
     sps_operator_destroy(&r->boundary);
     sps_operator_destroy(&r->own);
+    *ranks_p = NULL;
+    if (r->shared) {
+        spsi_free(ctx, r);
+        return;
+    }
     sps_csr_destroy(ctx, &r->inner);
     sps_csr_destroy(ctx, &r->edge);
     sps_csr_destroy(ctx, &r->diagonal);
@@ -643,7 +736,6 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
     spsi_free(ctx, r->touch);
     spsi_halo_destroy(&r->halo);
     spsi_free(ctx, r);
-    *ranks_p = NULL;
 }
 
 /* ----------------------------------------------------------------- own rows */

@@ -26,6 +26,9 @@ extern "C" {
 struct sps_ranks {
     const sps_csr *A;         /* the caller's csr, for its pattern */
     int64_t cols;             /* own columns: A->first .. A->first + cols - 1 */
+    sps_dtype blocks;         /* type of X and Y */
+    bool shared;              /* all but the operators is another's
+                                 (spsi_ranks_scaled) */
     bool adds;                /* products of boundary rows are added in place
                                  (sps_wire) */
     bool mixes;               /* products of an X of floats and a Y of doubles
@@ -61,6 +64,13 @@ sps_status spsi_ranks_create(sps_context *ctx, const sps_csr *A, int width,
  * A->first on, of A->whole; collective, within another collective call. */
 sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
                              int width, sps_dtype blocks, sps_operator **op_p);
+/* Creates an operator made by the library, for blocks of floats, whose values
+ * are those of A, an operator over processes, with row i multiplied by by[i];
+ * those below 1e-30 become zero.  It shares with A everything but the values;
+ * A must outlive it.  EUNFIT, on all processes, if values are outside the range
+ * of floats.  Collective, within another collective call. */
+sps_status spsi_ranks_scaled(const sps_operator *A, const double *by,
+                             sps_operator **op_p);
 void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p);
 /* Y = alpha A X + beta Y; `plain` selects the kernels that verify.
  * Collective. */

@@ -22,9 +22,9 @@ static sps_block fit_as(const sps_block *whole, int k, sps_dtype dtype)
     return X;
 }
 
-static sps_block fit(const sps_block *whole, int k)
+static sps_block fit(const sps_ranks *r, int which, int k)
 {
-    return fit_as(whole, k, whole->dtype);
+    return fit_as(r->result[which], k, r->blocks);
 }
 
 /* Returns the rows of the operand that hold own rows. */
@@ -150,7 +150,7 @@ static sps_status times(const sps_operator *A, bool plain, double alpha,
 static sps_status apply_slice(const sps_ranks *r, bool plain, double alpha,
                               const sps_block *X, double beta, sps_block *Y)
 {
-    sps_block operand, edge = fit(r->result[0], X->k);
+    sps_block operand, edge = fit(r, 0, X->k);
     sps_status st, finished;
 
     if (!plain && adds(r)) return add_slice(r, alpha, X, beta, Y, NULL, NULL);
@@ -240,9 +240,9 @@ static sps_status fused_slice(const sps_ranks *r, double alpha,
                               const sps_epilogue *e, sps_block *room)
 {
     const int k = X->k;
-    sps_block operand, edge = fit(r->result[0], k), W = fit(r->result[1], k);
+    sps_block operand, edge = fit(r, 0, k), W = fit(r, 1, k);
     sps_block D = fit_as(r->result[2], 1, SPS_F64);
-    sps_block spare = fit(r->result[3], k);
+    sps_block spare = fit(r, 3, k);
     const sps_epilogue part = { .W = e->W && e->gamma != 0 ? &W : NULL,
                                 .gamma = e->gamma, .D = e->D ? &D : NULL };
     double more = beta;
@@ -311,8 +311,8 @@ static sps_status twofold_slice(const sps_ranks *r,
                                 const sps_twofold_args *whole)
 {
     const int k = whole->X->k;
-    sps_block operand, W = fit(r->result[0], k), V = fit(r->result[1], k);
-    sps_block H = fit(r->result[2], k), L = fit(r->result[3], k);
+    sps_block operand, W = fit(r, 0, k), V = fit(r, 1, k);
+    sps_block H = fit(r, 2, k), L = fit(r, 3, k);
     const sps_twofold_args part = {
         .c = whole->c, .X = &operand, .W = whole->W ? &W : NULL,
         .V = whole->V ? &V : NULL, .H = &H, .L = whole->L ? &L : NULL };

@@ -72,6 +72,9 @@ static sps_status build_below(over_ranks *w, sps_csr *A,
     SPS_TRY(spsi_options_take(M->ctx, NULL, &o));
     o.degree = w->fine.wanted_degree;
     o.precision = w->fine.floats ? "auto" : "double";
+    if (!w->coarse && w->spread)
+        SPS_TRY(spsi_ranks_create(M->ctx, A, M->width, SPS_F64, NULL, true,
+                                  &w->coarse));
     if (!w->coarse)
         SPS_TRY(sps_operator_csr(M->ctx, A, M->width, NULL, &w->coarse));
     SPS_TRY(spsi_precond_new(M->ctx, type, A->nrow, &w->below));
@@ -92,17 +95,15 @@ static sps_status wrap_rows(over_ranks *w)
 {
     const sps_precond *M = &w->fine.super;
     const sps_csr *C = w->span.own;
-    int64_t *global = NULL;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(M->ctx, C->nnz + 1, &global));
-    spsi_amg_globalise(M->ctx, NULL, C, global);
+    SPS_TRY(SPS_NEW(M->ctx, C->nnz + 1, &w->global));
+    spsi_amg_globalise(M->ctx, NULL, C, w->global);
     SPS_TRY(sps_csr_wrap_rows(M->ctx, w->span.first, C->nrow, w->span.columns,
-                              C->nnz, C->rowptr, global, C->val, SPS_F64,
-                              SPS_COPY, &w->rows));
+                              C->nnz, C->rowptr, w->global, C->val, SPS_F64,
+                              SPS_BORROW, &w->rows));
     w->rows->props |= SPS_SYMMETRIC | (M->A->props & SPS_SPD);
 fail:
-    spsi_free(M->ctx, global);
     return st;
 }
 
@@ -179,13 +180,15 @@ fail:
 static sps_status take_nodes(over_ranks *w, const sps_options *opt)
 {
     const sps_precond *M = &w->fine.super;
-    const sps_halo *h = M->A->ranks->halo;
-    const sps_operator *own;
+    const sps_ranks *r = M->A->ranks;
+    const sps_halo *h = r->halo;
+    const sps_operator *own = r->interior;
     sps_options o = *opt;
     bool same;
-    sps_status st;
+    sps_status st = SPS_OK;
 
-    SPS_TRY(spsi_ranks_own(M->A, &own));
+    /* Most rows show the blocks as well as all. */
+    if (r->inner->nnz < r->edge->nnz) SPS_TRY(spsi_ranks_own(M->A, &own));
     o.block_size = opt->block_size ? opt->block_size : own->f.block;
     if (opt->coords) o.block_size = opt->block_size;
     if (o.block_size > 0 && (h->first % o.block_size || h->n % o.block_size))
@@ -271,12 +274,17 @@ static sps_status build(sps_precond *M, const sps_options *opt)
 {
     over_ranks *w = (over_ranks *)M;
     amg *m = &w->fine;
+    bool far;
     sps_status st;
 
     SPS_REQUIRE(M->ctx, opt->degree <= AMG_DEGREE, SPS_EINVAL, "degree=%d: "
                 "the smoother of amg supports 1 to %d, and 0 chooses the "
                 "degree", opt->degree,
                 AMG_DEGREE);
+    SPS_TRY(spsi_comm_any(M->ctx, M->A->ranks->interior->local.far, &far));
+    SPS_REQUIRE(M->ctx, !far, SPS_EUNFIT, "amg: the matrix is in host memory "
+                "because the GPU of some process has no room for it, and so "
+                "none for its levels");
     m->wanted_degree = opt->degree;
     m->floats = strcmp(opt->precision, "double") != 0;
     m->device = spsi_coarsening(M->ctx);
@@ -320,6 +328,7 @@ static void destroy(sps_precond *M)
     sps_precond_destroy(&w->below);
     sps_operator_destroy(&w->coarse);
     sps_csr_destroy(M->ctx, &w->rows);
+    spsi_free(M->ctx, w->global);
     sps_csr_destroy(M->ctx, &w->span.own);
     sps_block_destroy(&w->near);
     sps_block_destroy(&w->x);

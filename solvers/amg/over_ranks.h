@@ -18,8 +18,9 @@ typedef struct over_ranks {
     int node;                 /* rows of a node of A_c */
     unsigned char *strong;    /* which couplings to ghosts are strong, or NULL
                                  if all are */
-    sps_csr *rows;            /* if `spread`, this process's rows of A_c, with
-                                 global columns */
+    sps_csr *rows;            /* if `spread`, this process's rows of A_c,
+                                 span.own, with the columns `global` */
+    int64_t *global;
     sps_operator *coarse;     /* operator of A_c */
     sps_precond *below;       /* amg of A_c; NULL if no process has an
                                  aggregate */

@@ -78,6 +78,9 @@ static sps_status set_own(over_ranks *w, const double *inverse)
     double *val = NULL;
     sps_status st;
 
+    if (w->fine.floats)
+        return spsi_ranks_scaled(M->A, inverse,
+                                 &w->fine.level[0].parts.own_op);
     SPS_TRY(scaled(w, w->span.rows, inverse, NULL, &val));
     S.struct_size = sizeof S;
     S.val = val;
