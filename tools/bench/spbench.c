@@ -144,7 +144,7 @@ static bool device(const char *text, job *j)
     if (strncmp(text, "cuda", 4) || (text[4] && text[4] != ':'))
         return false;
     j->place = SPS_CUDA;
-    j->ordinal = text[4] ? (int)strtol(text + 5, &end, 10) : 0;
+    j->ordinal = text[4] ? (int)strtol(text + 5, &end, 10) : -1;
     return !text[4] || (end != text + 5 && !*end && j->ordinal >= 0);
 }
 

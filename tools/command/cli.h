@@ -56,7 +56,7 @@ typedef struct cli_values {
                                     by cli_option.number */
     struct {
         sps_place place;
-        int ordinal;             /* number of the GPU */
+        int ordinal;             /* number of the GPU, or -1 */
     } on;                        /* derived from -device */
 } cli_values;
 

@@ -33,13 +33,14 @@ static int bad_choice(const cli_option *o, const char *text, char *error,
                     o->name, text, all);
 }
 
-/* Reads -device: "auto", "cpu", "cuda" or "cuda:N". */
+/* Reads -device: "auto", "cpu", "cuda" or "cuda:N".  Without N the library
+ * chooses the GPU, for each of several processes another one. */
 int cli_device(cli_values *v, char *error, size_t size)
 {
     const char *d = v->device;
     char *end;
 
-    v->on.ordinal = 0;
+    v->on.ordinal = -1;
     if (strcmp(d, "auto") == 0) return v->on.place = SPS_AUTO, 0;
     if (strcmp(d, "cpu") == 0) return v->on.place = SPS_HOST, 0;
     v->on.place = SPS_CUDA;
