@@ -74,7 +74,8 @@ static const spsi_option rows[] = {
     ROW(dense, WORD, .default_value = "auto", .words = "auto never",
         .group = METHOD, .argument = "WHETHER",
         .help = "auto: solver auto may end with dense factors where n is at "
-                "most 2000; never: it may not"),
+                "most 2000, and least squares of small matrices with dense "
+                "QR factors; never: it may not"),
     ROW(factors, WORD, .default_value = "auto", .words = "auto never predict",
         .group = METHOD, .argument = "WHETHER",
         .help = "auto: solver auto may use sparse direct factors, first where "

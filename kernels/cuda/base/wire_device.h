@@ -21,7 +21,7 @@ sps_status spsi_cuda_take_rows(const sps_block *X, const int32_t *index,
                                sps_block *Y);
 sps_status spsi_cuda_put_rows(const sps_block *X, const int32_t *index,
                               sps_block *Y);
-/* block/edge.cu: see sps_wire. */
+/* edge.cu: see sps_wire. */
 sps_status spsi_cuda_add_edge(const sps_edge *e, double alpha,
                               const sps_block *D, const sps_block *X,
                               const sps_block *operand, sps_block *Y);
