@@ -16,12 +16,14 @@
 #ifndef SPS_CUDA_CSR_ONCE_CUH
 #define SPS_CUDA_CSR_ONCE_CUH
 
+#include "core/backend.h"
 #include "cuda/spgemm/csr_fill.cuh"
 
 namespace {
 
 constexpr int once_most = 9;         /* largest table, 2^9 columns */
 constexpr int64_t once_bytes = (int64_t)1 << 30;   /* largest memory for rows */
+constexpr int64_t once_small = (int64_t)64 << 20;  /* memory taken unasked */
 constexpr int once_ahead = 4;        /* rows of B that are loaded together */
 
 /* As walk_row, with loads of several rows of B in progress. */
@@ -157,14 +159,16 @@ struct once_room {
 };
 
 /* Returns the number of threads for a row: at least the mean length of the rows
- * of B, so that most of them take one load. */
+ * of B, so that most of them take one load, but not more than its table has
+ * places (pack_table). */
 int once_group(const product &p, int bits)
 {
     const int64_t mean = ceil_div(p.B->nnz, p.B->nrow);
     const int least = bits <= 8 ? 4 : 1 << (bits - 6);
     const int group = mean <= 3 ? 4 : mean <= 7 ? 8 : mean <= 15 ? 16 : 32;
+    const int wide = group > least ? group : least;
 
-    return group > least ? group : least;
+    return wide < 1 << bits ? wide : 1 << bits;
 }
 
 /* Returns the size of a table that all but a few rows fit, in bits, by the
@@ -271,8 +275,22 @@ sps_status make_once(product *p, holder *h, const once_task &w,
                        : fill_all<V>(*p, tier, false, 0, C, NULL);
 }
 
-/* Computes C in one pass, unless its rows differ too much; then *made is false
- * and C is as before. */
+/* Returns whether so much memory is little, or at most a quarter of what is
+ * left. */
+sps_status has_room(sps_context *ctx, int64_t bytes, bool *room)
+{
+    size_t unused = 0, total = 0;
+
+    *room = bytes <= once_small && ctx->opt.max_device_bytes == 0;
+    if (*room) return SPS_OK;
+    SPS_TRY_RETURN(ctx->backend->memory(ctx, &unused, &total));
+    *room = (size_t)bytes <= unused / 4;
+    return SPS_OK;
+}
+
+/* Computes C in one pass, unless its rows differ too much, or the room for them
+ * is more than a quarter of the memory that is left, since C needs as much
+ * beside it; then *made is false and C is as before. */
 sps_status multiply_once(product *p, holder *h, sps_csr *C, bool *made)
 {
     const bool wide = C->dtype == SPS_F64;
@@ -280,13 +298,14 @@ sps_status multiply_once(product *p, holder *h, sps_csr *C, bool *made)
                                                   : sizeof(float));
     const int64_t n = p->A->nrow;
     const int bits = once_bits(*p, (size_t)entry);
+    const int room = bits > 0 ? table_limit(bits) : 0;
     once_room r;
     char *val;
 
     *made = bits > 0;
+    if (*made)
+        SPS_TRY_RETURN(has_room(p->ctx, n * room * entry, made));
     if (!*made) return SPS_OK;
-    const int room = table_limit(bits);
-
     SPS_TRY_RETURN(h->take(n * room, &r.col));
     SPS_TRY_RETURN(h->take(n * room * (entry - (int64_t)sizeof(int32_t)),
                            &val));

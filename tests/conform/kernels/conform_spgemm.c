@@ -91,6 +91,30 @@ START_TEST(a_few_rows_are_long)
 }
 END_TEST
 
+/* Rows of C are short, although a few long rows of B make its mean long: on the
+ * GPU more threads than a row's table has places were to compute a row. */
+START_TEST(a_few_rows_of_b_are_long)
+{
+    enum { KINDS = 100 };
+    int32_t length[KINDS];
+    sps_context *ctx = runner_context();
+
+    for (int i = 0; i < KINDS; i++) length[i] = i % 5;
+    for (int t = 0; t < 4; t++) {
+        const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
+        sps_csr *A = zoo_matrix(zoo_find("diagonal"), 2000, 3, ZOO_SMALL, type);
+        sps_csr *B;
+
+        length[50] = t < 2 ? 900 : 2500;
+        B = zoo_rows(2000, 7000, length, KINDS, 0, 8, ZOO_RANDOM, type);
+        try_product(ctx, A, B, "a few rows of B are long");
+        zoo_free(&A);
+        zoo_free(&B);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* Factors with a dense row, a dense column, both, and empty rows, square and
  * not. */
 START_TEST(dense_rows_and_columns)
@@ -423,6 +447,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(products_of_the_zoo_have_every_bit),
     RUNNER_TEST(rows_of_every_length),
     RUNNER_TEST(a_few_rows_are_long),
+    RUNNER_TEST(a_few_rows_of_b_are_long),
     RUNNER_TEST(dense_rows_and_columns),
     RUNNER_TEST(a_row_of_many_products),
     RUNNER_TEST(more_than_2_31_products),
