@@ -491,6 +491,8 @@ sps_status spsi_csr_transpose(sps_context *ctx, const sps_csr *A,
                 "columns", (long long)A->nrow);
     t.parts = parts > MOST_PARTS ? MOST_PARTS : parts > 1 ? (int)parts : 1;
     if (t.parts > ctx->threads) t.parts = ctx->threads > 1 ? ctx->threads : 1;
+    /* No more counters than entries. */
+    while (t.parts > 1 && t.parts * A->ncol > A->nnz) t.parts /= 2;
     SPS_TRY(sps_csr_create(ctx, A->ncol, A->nrow, A->nnz, A->dtype, &t.T));
     SPS_TRY(spsi_new_array(ctx, A->ncol + 1, (size_t)t.parts * sizeof *t.at,
                            (void **)&t.at));
