@@ -210,28 +210,37 @@ fail:
     return st;
 }
 
+/* Writes the own columns of P to S, which has room for them. */
+static void take_columns(const sps_csr *P, const amg_span *s, sps_csr *S)
+{
+    const double *val = P->val;
+    int64_t at = 0;
+
+    for (int64_t i = 0; i < P->nrow; i++) {
+        for (int64_t p = P->rowptr[i]; p < P->rowptr[i + 1]; p++) {
+            const int64_t j = P->col[p] - s->first;
+
+            if (j < 0 || j >= s->own_columns) continue;
+            S->col[at] = (int32_t)j;
+            ((double *)S->val)[at++] = val[p];
+        }
+        S->rowptr[i + 1] = at;
+    }
+    S->nnz = at;
+}
+
 /* *R_p = the own columns of P, as rows. */
 static sps_status own_transpose(sps_context *ctx, const sps_csr *P,
                                 const amg_span *s, sps_csr **R_p)
 {
-    sps_csr *all = NULL;
-    int64_t from, count;
+    sps_csr *S = NULL;
     sps_status st;
 
-    SPS_TRY(spsi_csr_transpose(ctx, P, &all));
-    from = all->rowptr[s->first];
-    count = all->rowptr[s->first + s->own_columns] - from;
-    for (int64_t i = 0; i <= s->own_columns; i++)
-        all->rowptr[i] = all->rowptr[s->first + i] - from;
-    if (count > 0) {
-        memmove(all->col, all->col + from, (size_t)count * sizeof *all->col);
-        memmove(all->val, (double *)all->val + from,
-                (size_t)count * sizeof(double));
-    }
-    all->nrow = s->own_columns;
-    all->nnz = count;
-    *R_p = all;
+    SPS_TRY(sps_csr_create(ctx, P->nrow, s->own_columns, P->nnz, SPS_F64, &S));
+    take_columns(P, s, S);
+    SPS_TRY(spsi_csr_transpose(ctx, S, R_p));
 fail:
+    sps_csr_destroy(ctx, &S);
     return st;
 }
 

@@ -233,6 +233,25 @@ fail:
     return st;
 }
 
+/* The levels that each process has whole are set up by each alone, whose
+ * rounding depends on its machine: all take doubles if one does. */
+static sps_status agree_on_floats(over_ranks *w)
+{
+    const bool single = ((const amg *)w->below)->floats;
+    sps_context *ctx = w->fine.super.ctx;
+    bool floats, doubles;
+    sps_status st;
+
+    SPS_TRY(spsi_comm_any(ctx, single, &floats));
+    SPS_TRY(spsi_comm_any(ctx, !single, &doubles));
+    w->fine.floats = !doubles;
+    if (!floats || !doubles) return SPS_OK;
+    sps_precond_destroy(&w->below);
+    SPS_TRY(open_below(w));
+fail:
+    return st;
+}
+
 /* Makes the operators and blocks of the cycle, in the precision of the levels
  * below, and in double precision where single does not fit, all levels. */
 static sps_status open_cycle(over_ranks *w)
@@ -240,7 +259,7 @@ static sps_status open_cycle(over_ranks *w)
     amg *m = &w->fine;
     sps_status st;
 
-    if (w->below) m->floats = ((const amg *)w->below)->floats;
+    if (w->below) SPS_TRY(agree_on_floats(w));
     st = spsi_amg_open_across(w);
     if (st == SPS_EUNFIT && m->floats) {
         spsi_precond_note_double(&m->super);

@@ -62,6 +62,7 @@ static sps_status take_own(over_ranks *w)
     for (int64_t p = 0; p < r->edge->nnz; p++)
         ghosts += r->edge->col[p] < r->halo->low ||
                   r->edge->col[p] >= r->halo->low + r->touched;
+    sps_csr_destroy(A->ctx, &l->own);    /* of an update that has failed */
     SPS_TRY(sps_csr_create(A->ctx, A->n, A->n, rows->nnz - ghosts, SPS_F64,
                            &l->own));
     for (int64_t i = 0; i < A->n; i++) {

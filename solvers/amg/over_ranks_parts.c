@@ -267,6 +267,7 @@ static sps_status open_blocks(over_ranks *w)
     SPS_TRY(new_block(w, l->n, &l->parts.r));
     SPS_TRY(new_block(w, l->n, &l->parts.t));
     if (w->fine.floats) SPS_TRY(new_block(w, l->n, &l->parts.x));
+    else sps_block_destroy(&l->parts.x);
     sps_block_destroy(&w->x);
     if (b && !b->level[0].parts.x)
         SPS_TRY(new_block(w, b->level[0].n, &w->x));
