@@ -7,9 +7,9 @@
  * operand of halo.h.  No row is divided: its columns keep their ascending
  * global order, and so the order of its sum.
  *
- *   interior   n x n, boundary rows empty
+ *   interior   own rows x own columns, boundary rows empty
  *   boundary   only boundary rows; a column for each row of the operand
- *   own        n x n, all rows without their ghosts: the diagonal block, for
+ *   own        own rows x own columns, without ghosts: the diagonal block, for
  *              preconditioners of this process alone; made when it is wanted
  *
  * To solvers it is a callback: op->A is NULL, since nobody has all rows. */
