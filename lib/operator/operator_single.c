@@ -240,6 +240,11 @@ static sps_status copy_here(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
                 ? spsi_ranks_create(ctx, S, width, blocks, opt, inner, op_p)
                 : spsi_operator_create(ctx, S, width, blocks, opt, inner,
                                        op_p));
+    if ((*op_p)->own_A) {     /* one process alone has copied these rows */
+        sps_csr_destroy(ctx, &S);
+        spsi_free(ctx, val);
+        return SPS_OK;
+    }
     (*op_p)->own_A = S;
     (*op_p)->cache->own_val = val;
     return SPS_OK;
