@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ranks_apply.c - products of operators whose rows are distributed over
  * processes (operator_ranks.h): the exchange is started, the interior rows are
- * computed, the exchange is completed, and the products of the boundary rows are
- * added to what the interior product has left in their place, or computed into a
- * separate block and copied over it. */
+ * computed, the exchange is completed, and the products of the boundary rows
+ * are added to what the interior product has left in their place, or computed
+ * into a separate block and copied over it. */
 #include "operator/operator_ranks.h"
 
 /* ----------------------------------------------------------------- products */

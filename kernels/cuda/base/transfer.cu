@@ -235,7 +235,8 @@ sps_status spsi_cuda_read(sps_context *ctx, const sps_cuda_piece *piece,
     t.to = (uint32_t *)s->down;
     for (int q = 0; q < pieces; q++) t.piece[q] = piece[q];
     SPS_TRY_RETURN(run_and_watch(ctx, t));
-    if (s->phases.count > SPS_CUDA_SPANS / 2) SPS_TRY_RETURN(spsi_cuda_wait(ctx));
+    if (s->phases.count > SPS_CUDA_SPANS / 2)
+        SPS_TRY_RETURN(spsi_cuda_wait(ctx));
     for (int q = 0; q < pieces; q++) {
         memcpy(piece[q].to, from, piece[q].bytes);
         from += piece[q].bytes;

@@ -26,8 +26,8 @@ enum {
  * each a multiple of 4 bytes at a multiple of 4, when all work that has been
  * queued is done.  A kernel writes them to page-locked memory and the host
  * watches for them, which takes less time than a copy and a
- * synchronisation; `up` is not emptied, and phases are added up only when half of
- * their ring is taken. */
+ * synchronisation; `up` is not emptied, and phases are added up only when half
+ * of their ring is taken. */
 sps_status spsi_cuda_read(sps_context *ctx, const sps_cuda_piece *piece,
                           int pieces);
 

@@ -25,7 +25,8 @@
  *
  * csr_product.cuh has the order of sums, which is the same in all ways.  Work
  * memory: 8 to 24 bytes for each row, 4 for each window; in one pass room for C
- * where all rows have full tables, at most 1 GB and a quarter of what is left. */
+ * where all rows have full tables, at most 1 GB and a quarter of what is
+ * left. */
 #include "cuda/spgemm/csr_by_blocks.cuh"
 
 #include <climits>
