@@ -264,8 +264,8 @@ END_TEST
 START_TEST(b_makes_room_for_the_residual_of_streamed_rows)
 {
     const size_t block = (size_t)N * 4 * sizeof(double);
-    sps_csr *A = band();
-    rows r = { .A = A, .bad = NEVER };
+    rows r = { .bad = NEVER };
+    sps_csr *A;
     sps_result result = { .struct_size = sizeof result };
     sps_operator *op = NULL;
     double *right = NULL, *x;
@@ -273,6 +273,7 @@ START_TEST(b_makes_room_for_the_residual_of_streamed_rows)
 
     if (runner_place() == SPS_HOST)
         runner_leave_out("the host streams nothing");
+    r.A = A = band();
     limit_rows();
     OK(ctx, create(&r, 21, &op));
     for (int i = 0; i < 2; i++) {            /* the first one makes scratch */
