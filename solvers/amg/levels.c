@@ -151,7 +151,7 @@ static sps_status project(amg *m, amg_level *l, amg_level *next,
                           const amg_tentative *t, bool again)
 {
     sps_context *ctx = m->super.ctx;
-    projection made = { NULL };
+    projection made = { .P = NULL };
     sps_status st;
 
     SPS_TRY(make_products(m, l, t, again, &made));

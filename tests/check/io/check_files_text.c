@@ -173,7 +173,7 @@ START_TEST(plain_numbers_are_a_block)
     static const char *const text[] = {
         "1 2.5\n-3e4 4\n", "1,2.5\n-3e4,4\n", " 1\t2.5 \r\n-3d+4  4",
         "# a comment\n\n1 2.5\n% one more\n-30000 4\n\n", "1;2.5\n-3E4; 4\n",
-        "\xef\xbb\xbf" "1 2.5\n-3e4 4\n", "x,y\n1,2.5\n-3e4,4\n"};
+        ("\xef\xbb\xbf" "1 2.5\n-3e4 4\n"), "x,y\n1,2.5\n-3e4,4\n"};
     sps_context *ctx = fixture_open_with(SPS_HOST, 1, true);
 
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
