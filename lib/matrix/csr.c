@@ -394,8 +394,10 @@ fail:
 
 enum { TURNED = 1 << 16, MOST_PARTS = 16 };    /* entries of a part at least */
 
-/* Rows of A are divided into parts; at[] has a position in T for each part and
- * column: parts fill each row of T one after another, so that it is sorted. */
+/* The rows of A are divided into parts.  at[] has, for each part and each
+ * column of A, the position in T where the part writes its next entry of that
+ * column.  In each row of T the entries of a part lie behind those of the parts
+ * before it, so that the row is sorted. */
 typedef struct turning {
     const sps_csr *A;
     sps_csr *T;

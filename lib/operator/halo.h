@@ -74,10 +74,11 @@ sps_status spsi_halo_reserve(sps_halo *h, int width);
 sps_status spsi_halo_choose(sps_halo *h, double seconds,
                             const sps_block *packed, sps_block *operand);
 /* Starts to send `from`, the rows send[] of a block, or, with `whole` and
- * h->runs, that block itself, and to receive the ghosts: those below the own
- * rows into the first rows of `operand`, the others into its last rows.  Both
- * blocks have the same k, ld and type, on all processes.  spsi_halo_finish
- * waits for the exchange. */
+ * h->runs, that block itself, and to receive the ghosts: those with smaller
+ * numbers than the own rows into the first rows of `operand`, those with larger
+ * ones into its last rows.  `from` and `operand` have the same k, ld and type,
+ * and these are the same on all processes.  spsi_halo_finish waits for the
+ * exchange. */
 sps_status spsi_halo_start(sps_halo *h, const sps_block *from, bool whole,
                            sps_block *operand);
 sps_status spsi_halo_finish(sps_halo *h);

@@ -225,6 +225,20 @@ fail:
 
 /* ----------------------------------------------------------------- operators */
 
+/* Leaves A and its values to the operator that was made of them.  One with a
+ * copy of its own, of sorted rows or of those of one process alone, has no use
+ * for them: they are freed here. */
+static void leave(sps_operator *op, sps_csr *A, void *val)
+{
+    if (op->own_A) {
+        sps_csr_destroy(op->ctx, &A);
+        spsi_free(op->ctx, val);
+        return;
+    }
+    op->own_A = A;
+    op->cache->own_val = val;
+}
+
 /* Creates an operator with a copy of the values of A, in host memory, as dtype.
  * If that is SPS_F64, A has doubles itself. */
 static sps_status copy_here(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
@@ -240,13 +254,7 @@ static sps_status copy_here(sps_context *ctx, const sps_csr *A, sps_dtype dtype,
                 ? spsi_ranks_create(ctx, S, width, blocks, opt, inner, op_p)
                 : spsi_operator_create(ctx, S, width, blocks, opt, inner,
                                        op_p));
-    if ((*op_p)->own_A) {     /* one process alone has copied these rows */
-        sps_csr_destroy(ctx, &S);
-        spsi_free(ctx, val);
-        return SPS_OK;
-    }
-    (*op_p)->own_A = S;
-    (*op_p)->cache->own_val = val;
+    leave(*op_p, S, val);
     return SPS_OK;
 
 fail:
@@ -265,8 +273,7 @@ sps_status spsi_operator_across(sps_context *ctx, const sps_csr *A,
 
     SPS_TRY(copy_csr(ctx, A, dtype, &S, &val));
     SPS_TRY(spsi_ranks_across(ctx, S, cols, width, dtype, op_p));
-    (*op_p)->own_A = S;
-    (*op_p)->cache->own_val = val;
+    leave(*op_p, S, val);
     return SPS_OK;
 
 fail:

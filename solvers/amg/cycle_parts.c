@@ -170,8 +170,9 @@ static sps_status scaled_there(amg *m, const sps_csr *T, entry_factors f,
                                   S->dtype, S->val, m->largest, m->measured++);
 }
 
-/* Sets m->largest to 0 before values are computed in device memory: a matrix,
- * P, P' and that of `ahead` for each level, and the inverse of the coarsest. */
+/* Clears m->largest, which gets the largest absolute value of each matrix of
+ * the cycle whose values are computed in device memory: on each level A, P, P'
+ * and the matrix of `ahead`, and the inverse of the coarsest level. */
 static sps_status open_largest(amg *m)
 {
     sps_status st = SPS_OK;

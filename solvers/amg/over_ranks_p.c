@@ -14,10 +14,10 @@
 #include "core/team.h"
 #include "matrix/order.h"
 
-/* Largest number of rows of an A_c that is stored on each process: a level of
- * few rows takes less time than its messages would.  (A product of 27 000 rows
- * with 100 entries each and 16 columns takes 48 us on an H200, an exchange of
- * 3.3 MB 25.) */
+/* Largest number of rows of an A_c that each process stores as a whole: with
+ * few rows, computing all of them takes less time than exchanging messages.
+ * (On an H200 a product of 27 000 rows of 100 entries with 16 columns takes 48
+ * us, and an exchange of 3.3 MB 25 us.) */
 enum { GATHERED = 2000, GATHERED_CUDA = 100000 };
 #define AP_LIMIT 30           /* largest number of products per entry for a
                                  smoothed P */

@@ -33,8 +33,8 @@ static void scale_rows(void *data, int64_t first, int64_t last)
                         (f->col ? f->col[f->T->col[p]] : 1);
 }
 
-/* *val_p = the values of T, those of row i multiplied by row[i] and those of
- * column j divided by col[j]. */
+/* Allocates *val_p for the values row[i] t_ij / col[j] of T; NULL stands for a
+ * vector of ones. */
 static sps_status scaled(const over_ranks *w, const sps_csr *T,
                          const double *row, const double *col, double **val_p)
 {

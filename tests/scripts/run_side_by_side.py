@@ -74,8 +74,8 @@ class Run:
     """One job: its log, its counts."""
 
     def __init__(self, job, gpu=None):
-        self.job, self.gpu, self.name = \
-            job, gpu, ".".join(w for w in job if w != "-")
+        self.job, self.gpu = job, gpu
+        self.name = ".".join(w for w in job if w != "-")
         self.log = os.path.join(LOGS, self.name.replace("/", "_") + ".log")
         self.seconds = 0
         self.passed = self.failed = self.left_out = 0

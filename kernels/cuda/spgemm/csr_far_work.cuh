@@ -3,9 +3,9 @@
  * (csr_multiply_far.cu): they copy rows of A to page-locked memory and rows of
  * C from there, piece by piece; when there is nothing to copy most of them
  * compute rows of C themselves, the last ones first, while the device begins
- * with the first ones.  A quarter of them only copy: a panel that waits for
- * threads that compute keeps the device waiting, and without an idle core so do
- * the calls of the driver.
+ * with the first ones.  A quarter of the threads only copy: otherwise panels
+ * would wait until a thread has finished its rows, and the device with them,
+ * and the driver would find no idle core for its calls.
  *
  * Which side computes a row depends on their rates, its bits do not. */
 #ifndef SPS_CUDA_CSR_FAR_WORK_CUH

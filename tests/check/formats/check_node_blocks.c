@@ -106,7 +106,7 @@ START_TEST(the_zoo_survives_the_way_there_and_back)
 }
 END_TEST
 
-/* Full rows are written without a look at their columns. */
+/* Full rows are converted to blocks without reading their column indices. */
 START_TEST(full_matrices_survive_it_too)
 {
     for (int64_t n = 1; n < 40; n += 3)
