@@ -27,7 +27,8 @@ LOGS = os.path.abspath(os.environ.get("LOGS", os.path.join(STAGE, "tests")))
 LONG = ["api_brutal", "conform_kernels", "check_steps", "conform_best",
         "conform_best_ends", "conform_nonsymmetric", "conform_ranks",
         "properties", "conform_backend", "check_ranks", "conform_solvers",
-        "conform_verdict", "conform_truth", "check_chain", "check_incomplete"]
+        "conform_verdict", "conform_truth", "check_chain", "check_incomplete",
+        "check_amg_set_up"]
 
 
 def environment():
