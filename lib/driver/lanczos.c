@@ -5,11 +5,16 @@
 #include "driver/lanczos.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/comm.h"
 #include "block/small.h"
 
 enum { STEPS = SPS_LANCZOS_STEPS, WIDTH = SPS_LANCZOS_WIDTH };
+/* The steps end where conjugate gradients have reduced r'z, the square of a
+ * norm, by this factor: the condition is less than 16 then, and both ends of
+ * the spectrum are known within a few percent. */
+#define CONVERGED 1e-12
 
 /* Coefficients by step and column: curvature = p'Ap / r'z (1 / alpha) and beta.
  * The iterate X is not needed.  A column ends at a curvature of zero: its p is
@@ -39,16 +44,25 @@ static double record(course *l, int t, int j, double pq, double rz)
     return l->ended[j] || c == 0 ? 0 : 1 / c;
 }
 
+/* Returns whether r'z of every column is small relative to its first value. */
+static bool converged(const course *l, const double *rz, const double *first)
+{
+    for (int j = 0; j < l->k; j++)
+        if (!(rz[j] <= CONVERGED * first[j])) return false;
+    return true;
+}
+
 static sps_status run(const sps_operator *A, const sps_block *inverse,
                       sps_block *R, sps_block *P, sps_block *Q,
                       double deadline, int least, course *l)
 {
     sps_status st = SPS_OK;
-    double rz[WIDTH], pq[WIDTH], a[WIDTH], b[WIDTH], one[WIDTH];
+    double rz[WIDTH], pq[WIDTH], a[WIDTH], b[WIDTH], one[WIDTH], first[WIDTH];
 
     SPS_TRY(spsi_scale_rows(inverse, R, P));
     SPS_TRY(spsi_dots(R, P, rz));
-    for (int t = 0; t < STEPS; t++) {
+    memcpy(first, rz, (size_t)l->k * sizeof *first);
+    for (int t = 0; t < STEPS && !converged(l, rz, first); t++) {
         l->cut = t >= least && deadline > 0 &&
                  spsi_agreed_now(A->ctx) > deadline;
         if (l->cut) break;

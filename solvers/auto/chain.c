@@ -171,6 +171,13 @@ static bool hopeless(const sps_chain *l, int at)
                                 f->unfit || (f->factored && at >= f->early));
 }
 
+/* Returns whether only rounding limits X, and step `at` would start from it. */
+static bool exhausted(const sps_chain *l, int at)
+{
+    return l->solve.limited && at + 1 < l->count &&
+           strcmp(l->step[at].precond, "ilut") != 0;
+}
+
 /* Makes s the current solver.  If s uses the preconditioner of the previous
  * solver, s becomes its owner. */
 static void take_solver(sps_chain *l, int at, sps_linear *s)
@@ -235,7 +242,7 @@ static sps_status escalate(sps_chain *l, int at, bool *created)
         if (time_over(l) && at + 1 < l->count) continue;
         if (l->step[at].definite == (l->indefinite ? 1 : -1)) continue;
         if (expired && !strcmp(expired, l->step[at].precond)) continue;
-        if (hopeless(l, at)) continue;
+        if (hopeless(l, at) || exhausted(l, at)) continue;
         st = make_solver(l, at, &s);
         if (st == SPS_OK && is_multigrid(l, at))
             st = spsi_chain_keeps(l, s->M);
@@ -330,6 +337,7 @@ static sps_status run_step(sps_chain *l, const sps_block *B, sps_block *X,
                             !strcmp(l->step[l->at].precond, "ilut");
     l->solve.tried++;
     SPS_TRY(spsi_linear_solve(l->now, B, X, &r));
+    l->solve.limited = spsi_chain_limited(l);
     if (spsi_chain_has_factors(l, l->at))
         l->solve.rounded = r.stop == SPS_STOP_STAGNATED ||
                            r.stop == SPS_STOP_ROUNDING ||
@@ -419,7 +427,7 @@ sps_status spsi_chain_linear(sps_chain *l, const sps_block *B, sps_block *X,
     l->solve.started = spsi_agreed_now(l->ctx) - l->solve.setup;
     l->solve.setup = 0;
     l->solve.iterations = l->solve.tried = 0;
-    l->solve.stopped = l->solve.rounded = false;
+    l->solve.stopped = l->solve.rounded = l->solve.limited = false;
     memset(l->solve.ranged, 0, sizeof l->solve.ranged);
     SPS_TRY(replan(l));
     began = spsi_now();

@@ -60,6 +60,8 @@ typedef struct sps_chain_solve {
     bool stopped;             /* the caller's monitor has stopped the solve */
     bool rounded;             /* a step with factors has stagnated at the
                                  rounding of X */
+    bool limited;             /* so have all columns of the last step that have
+                                 not converged, whatever its preconditioner */
     sps_stop ranged[SPS_BLOCK_MAX];   /* why each column stopped in a step with
                                  factors that have zero pivots: SINGULAR if
                                  they found a part of b outside the range of A,
@@ -163,6 +165,8 @@ void spsi_chain_add_up(sps_result *sum, const sps_result *r);
 void spsi_chain_replace_stop(sps_chain *l, sps_result *r, sps_stop stop);
 /* Returns whether no further step can improve a column. */
 bool spsi_chain_worked(const sps_chain *l);
+/* Returns whether rounding limits each column that has not converged. */
+bool spsi_chain_limited(const sps_chain *l);
 /* Called when the plan had further steps but a limit of time or iterations was
  * reached: reports that limit as the reason, not the stop of the step that ran
  * last. */
@@ -186,8 +190,9 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
 /* Returns the seconds that complete factors by ilut may take; 0: no such step.
  */
 double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o);
-/* Returns whether dense factors are predicted to be fastest. */
-bool spsi_chain_dense(const sps_chain *l);
+/* Returns the predicted seconds of dense factors; 0 if sparse ones are predicted
+ * to be faster. */
+double spsi_chain_dense(const sps_chain *l);
 /* Analyses A and keeps the analysis for preconditioner factor.  Returns
  * SPS_EUNFIT if factors are predicted to take longer than `worth` seconds. */
 sps_status spsi_chain_weigh(sps_chain *l, double worth);

@@ -3,11 +3,12 @@
  *
  * The work of factors is known from the symbolic analysis, that of iterations
  * is not.  Factors may therefore take the time of EXPECTED iterations of a
- * cheap method, of FEW if every row is strongly diagonally dominant, of MANY if
- * less than the fraction NEARLY_ALL of the rows is nearly dominant (vector
- * problems, shells).  Grids in two dimensions and band matrices need more
- * iterations than that and have little fill; grids in three dimensions need few
- * iterations and have much fill.
+ * cheap method, of FEW if every row is strongly diagonally dominant, with one
+ * more for each of up to FEW rows that are not, of MANY if less than the
+ * fraction NEARLY_ALL of the rows is nearly dominant (vector problems, shells).
+ * Grids in two dimensions and band matrices need more iterations than that and
+ * have little fill; grids in three dimensions need few iterations and have much
+ * fill.
  *
  * Small systems: the library of factors spends 2 microseconds on each row, as
  * long as all the arithmetic.  There our own complete factors are faster: dense
@@ -61,7 +62,8 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o)
     const double bytes = 12.0 * (double)l->A->A->nnz + 8 * numbers;
     const double each = fmax(m->core.iteration, gpu ? m->sync : 0) +
                         bytes / rate;
-    const double count = o->strong >= 1          ? FEW
+    const double other = ceil((1 - o->strong) * (double)l->A->n - 0.5);
+    const double count = other <= FEW           ? FEW + other
                          : o->near < NEARLY_ALL ? MANY
                                                 : EXPECTED;
 
@@ -88,16 +90,19 @@ double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
     return spsi_chain_worth(l, o);
 }
 
-bool spsi_chain_dense(const sps_chain *l)
+double spsi_chain_dense(const sps_chain *l)
 {
     const double n = (double)l->A->n, length = (double)l->A->A->nnz / n;
     const sps_core *c = &l->ctx->machine.core;
     const double cube = l->symmetric ? c->small.dense_cube / 2
                                      : c->small.dense_cube;
+    const double each = c->small.dense_entry * n + cube * n * n;
 
-    if (!allowed(l) || n < 1 || n > SPS_CHAIN_DENSE_ROWS) return false;
-    return n * (c->small.dense_entry + cube * n) <=
-           c->small.row + (c->small.entry + c->small.square * length) * length;
+    if (!allowed(l) || n < 1 || n > SPS_CHAIN_DENSE_ROWS ||
+        each > c->small.row + (c->small.entry + c->small.square * length) *
+                              length)
+        return 0;
+    return n * each;
 }
 
 sps_status spsi_chain_weigh(sps_chain *l, double worth)

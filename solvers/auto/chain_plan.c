@@ -10,9 +10,10 @@
  *     gmres, ilut 1e-6, fill 50   unless its predicted fill takes longer than
  *                                 iterations with ilu0
  *   On the host, first (add_early), each if predicted to be fastest:
- *     direct, dense               tiny or nearly full A (chain_factors.c)
- *     bicgstab, jacobi            A not symmetric, most rows strongly dominant
- *     bicgstab, ilu0              A not symmetric: a few iterations
+ *     direct, dense               tiny or nearly full A (chain_factors.c), if
+ *                                 the next two take longer
+ *     bicgstab, jacobi            A not definite, most rows strongly dominant
+ *     bicgstab, ilu0              A not definite: a few iterations
  *     direct, ilut                complete factors (chain_factors.c)
  *     gmres, ilut 1e-6, fill 50   A not symmetric, short rows
  *   direct, factor                if predicted to be fastest (chain_factors.c)
@@ -224,10 +225,10 @@ static void add_factors(sps_chain *l)
                        l->symmetric ? -1 : 0, false });
 }
 
-/* Returns whether A is nonsymmetric and is solved on the host. */
-static bool quick(const sps_chain *l, const sps_chain_traits *o)
+/* Returns whether A is not definite and is solved on the host. */
+static bool quick(const sps_chain *l)
 {
-    return !l->symmetric && !o->symmetric &&
+    return !l->symmetric &&
            l->ctx->opt.place != SPS_CUDA && l->opt.norm != SPS_NORM_START;
 }
 
@@ -237,18 +238,41 @@ static bool deep(const sps_chain *l, const sps_chain_traits *o)
     return o->deep > 0 && l->opt.norm != SPS_NORM_START;
 }
 
-/* Returns how many iterations of bicgstab with ilu0 (60 passes over blocks and
- * 8 over A each) are tried: as many as take no longer than the analysis for
- * factors, which is a fifth to a third of all their time; 0 if TRIAL take more
- * than half of it, as with many columns. */
-static int trial(const sps_chain *l)
+/* Returns the predicted seconds of an iteration of bicgstab with ilu0: 60
+ * passes over blocks and 8 over A. */
+static double iteration(const sps_chain *l)
 {
     const double block = 8.0 * (double)l->A->n * l->k;
     const double A = 12.0 * (double)l->A->A->nnz;
-    const double count = spsi_direct_analysis_seconds(l->A) *
-                         l->ctx->machine.core.copy / (60 * block + 8 * A);
+
+    return (60 * block + 8 * A) / l->ctx->machine.core.copy;
+}
+
+/* Returns how many iterations of bicgstab with ilu0 are tried: as many as take
+ * no longer than the analysis for factors, which is a fifth to a third of all
+ * their time; 0 if TRIAL take more than half of it, as with many columns. */
+static int trial(const sps_chain *l)
+{
+    const double count = spsi_direct_analysis_seconds(l->A) / iteration(l);
 
     return count < 2 * TRIAL ? 0 : (int)fmin(count, LONG_TRIAL);
+}
+
+/* Returns whether dense factors are predicted to take at least twice the time
+ * of TRIAL iterations with ilu0. */
+static bool slow_dense(const sps_chain *l)
+{
+    const double nnz = (double)l->A->A->nnz;
+    const double work = 0.5 * nnz * nnz / (double)(l->A->n + 1);
+
+    return spsi_chain_dense(l) > 2 * (TRIAL * iteration(l) +
+                                     work * l->ctx->machine.core.rows.flop);
+}
+
+static void add_dense(sps_chain *l)
+{
+    if (!strcmp(l->opt.dense, "auto") && spsi_chain_dense(l) > 0)
+        add(l, (sps_step){ "gmres", "dense", 0, 0, 10, 40, 0.5, 0, true });
 }
 
 /* Adds a step with ilut and almost no dropping, if rows are short. */
@@ -256,8 +280,9 @@ static void add_short(sps_chain *l, const sps_chain_traits *o, int64_t least,
                       int64_t most)
 {
     const int64_t n = l->A->n;
+    const bool host = quick(l) && !o->symmetric;
 
-    if (!(quick(l, o) || deep(l, o)) || n <= least || n > most ||
+    if (!(host || deep(l, o)) || n <= least || n > most ||
         l->A->A->nnz > SHORT * n)
         return;
     if (deep(l, o)) l->factors.deep = l->count;
@@ -291,19 +316,20 @@ static void add_early(sps_chain *l, const sps_chain_traits *o)
     const bool brief = l->A->n <= BRIEF_ROWS ||
                        l->A->A->nnz <= BRIEF * l->A->n;
     const bool hubs = o->spread > SPS_CHAIN_HUBS;
+    const bool wait = quick(l) && slow_dense(l);
     const int64_t few = hubs ? SHORT_ROWS : FEW_ROWS;
 
-    if (!strcmp(l->opt.dense, "auto") && spsi_chain_dense(l))
-        add(l, (sps_step){ "gmres", "dense", 0, 0, 10, 40, 0.5, 0, true });
+    if (!wait) add_dense(l);
     if (hubs) add_short(l, o, 0, few);
-    if (brief) add_complete(l);
-    if (quick(l, o) && o->zero == 0 && o->strong >= MOSTLY_STRONG)
+    if (brief && !wait) add_complete(l);
+    if (quick(l) && o->zero == 0 && o->strong >= MOSTLY_STRONG)
         add(l, (sps_step){ "bicgstab", "jacobi", 0, 0, TRIAL, VERY_QUICK, 0.1,
                            0, false });
-    if (quick(l, o) && o->zero == 0 && trial(l) > 0)
+    if (quick(l) && o->zero == 0 && trial(l) > 0)
         add(l, (sps_step){ "bicgstab", "ilu0", 0, 0, trial(l), QUICK, 0.1, 0,
                            false });
-    if (!brief) add_complete(l);
+    if (wait) add_dense(l);
+    if (!brief || wait) add_complete(l);
     if (!hubs) add_short(l, o, 0, few);
     add_factors(l);
     l->factors.early = l->count;

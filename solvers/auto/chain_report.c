@@ -68,6 +68,14 @@ bool spsi_chain_worked(const sps_chain *l)
     return true;
 }
 
+bool spsi_chain_limited(const sps_chain *l)
+{
+    for (int j = 0; j < l->k; j++)
+        if (wants_more(l, j) && l->now->result.column[j] != SPS_STOP_ROUNDING)
+            return false;
+    return true;
+}
+
 void spsi_chain_report_limit(sps_chain *l, sps_result *r)
 {
     r->stop = l->solve.iterations >= l->opt.max_iterations

@@ -17,10 +17,11 @@
 enum { ROWS = 144, COLUMNS = 4 };
 
 /* I + E with |E| of 1e-9 to 1e-1 in three tenths of the places; the last row is
- * 1e4 to 10^largest, the last column next to nothing.  Rows 0 and 1 are swapped:
- * with zeros on the diagonal ilu0 is not tried. */
-static sps_csr *kinetics(uint64_t seed, double largest)
+ * 1e4 to 10^largest, the last column next to nothing.  Rows 0 and 1 are swapped
+ * where ilu0 shall not be tried, which needs a diagonal without zeros. */
+static sps_csr *kinetics(uint64_t seed, double largest, bool swap)
 {
+    const int swapped = swap ? 2 : 0;
     const int32_t full = ROWS;
     sps_csr *A = zoo_rows(ROWS, ROWS, &full, 1, 0, 1, ZOO_RANDOM, SPS_F64);
     draw d = { seed };
@@ -33,15 +34,16 @@ static sps_csr *kinetics(uint64_t seed, double largest)
             double a = u * pow(10, edge ? -18 : power);
 
             if (!last && draw_unit(&d) > 0.3) a = 0;
-            if (i < 2 && A->col[p] == i) a = 0;
-            ((double *)A->val)[p] = a + (A->col[p] == (i < 2 ? 1 - i : i));
+            if (i < swapped && A->col[p] == i) a = 0;
+            a += A->col[p] == (i < swapped ? 1 - i : i);
+            ((double *)A->val)[p] = a;
         }
     return A;
 }
 
 static void open_system(problem *p, uint64_t seed, double largest)
 {
-    problem_open(p, ctx, kinetics(seed, largest), COLUMNS);
+    problem_open(p, ctx, kinetics(seed, largest, true), COLUMNS);
     p->opt.rtol = 1e-8;
 }
 
@@ -66,6 +68,28 @@ START_TEST(what_rounding_keeps_from_factors_is_solved_from_zero)
     }
     ck_assert_int_ge(solved, 7);
     if (stagnated == 0) runner_skip("factors reach the tolerance here");
+}
+END_TEST
+
+/* A step that would start from X, which rounding limits, is not begun. */
+START_TEST(what_rounding_limits_is_left_to_steps_from_zero)
+{
+    int limited = 0;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    for (int t = 0; t < 8; t++) {
+        problem p;
+
+        problem_open(&p, ctx, kinetics((uint64_t)t, 9, false), COLUMNS);
+        p.opt.rtol = 1e-8;
+        OK(ctx, problem_solve(&p));
+        if (noted("gmres with dense: ")) {
+            limited += noted("limited by rounding");
+            ck_assert(!noted("bicgstab with ilu0: "));
+        }
+        problem_close(&p);
+    }
+    if (limited == 0) runner_skip("factors reach the tolerance here");
 }
 END_TEST
 
@@ -163,6 +187,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(what_rounding_keeps_from_factors_is_solved_from_zero),
+    RUNNER_TEST(what_rounding_limits_is_left_to_steps_from_zero),
     RUNNER_TEST(the_solution_by_factors_remains_until_there_is_a_better_one),
     RUNNER_TEST(residuals_of_refinement_are_those_of_x),
     RUNNER_TEST(isooctane_is_solved),
