@@ -57,6 +57,14 @@ static double dense_seconds(const sps_operator *A, const sps_options *o)
     return fmax(m, n) * few * few / A->ctx->machine.core.dense_factor;
 }
 
+/* Returns the bytes of S and B. */
+static double dense_bytes(const sps_operator *A, const sps_options *o, int k)
+{
+    const double m = dense_rows(A, o), n = (double)A->ncol;
+
+    return 8 * (m * n + fmax(m, n) * k);
+}
+
 /* A step of lsmr reads A twice and moves 3 M + 13 N numbers of each column. */
 static double step_seconds(const sps_operator *A, int k)
 {
@@ -76,7 +84,18 @@ static bool possible(const sps_linear_args *a)
            !strcmp(o->dense, "auto") && o->norm != SPS_NORM_START &&
            (!strcmp(o->precond, "auto") || !strcmp(o->precond, "none")) &&
            dense_seconds(A, o) <= MOST_SECONDS &&
-           8 * dense_rows(A, o) * (double)A->ncol <= MOST_BYTES;
+           dense_bytes(A, o, a->k) <= MOST_BYTES;
+}
+
+/* Counts the memory of the factors, which are not computed.  If there is too
+ * little, they will not be either. */
+static void foresee(const sps_linear_args *a)
+{
+    sps_context *ctx = a->A->ctx;
+    const size_t bytes = (size_t)dense_bytes(a->A, a->opt, a->k);
+
+    if (spsi_claim(ctx, bytes, "dense factors") == SPS_OK)
+        spsi_unclaim(ctx, bytes);
 }
 
 /* ----------------------------------------------------------- dense factors */
@@ -213,6 +232,7 @@ static const sps_linear_type dense = {
 sps_status spsi_auto_least(const sps_linear_args *a, sps_linear **s_p)
 {
     sps_linear_args chosen = *a;
+    sps_status st;
 
     if (!possible(a)) return spsi_linear_named(a, "lsmr", s_p);
     chosen.type = spsi_linear_type("lsmr");
@@ -220,5 +240,7 @@ sps_status spsi_auto_least(const sps_linear_args *a, sps_linear **s_p)
     chosen.trial = (int)fmin(1e9, fmax(LEAST_STEPS,
                                        dense_seconds(a->A, a->opt) /
                                        step_seconds(a->A, a->k)));
-    return spsi_linear_create(&chosen, s_p);
+    st = spsi_linear_create(&chosen, s_p);
+    if (st == SPS_OK && !strcmp(a->opt->factors, "predict")) foresee(a);
+    return st;
 }

@@ -16,6 +16,7 @@ import time
 import types
 
 SOLVE = os.path.abspath(os.environ.get("SOLVE", "./tools/spsolve"))
+MTXGEN = os.path.abspath(os.environ.get("MTXGEN", "./tools/mtxgen"))
 DATA = os.path.join(os.environ.get("srcdir", "."), "data")
 LONG = os.environ.get("SPS_LONG", "") not in ("", "0")
 BASE = ["-device", os.environ.get("SPS_TEST_PLACE", "cpu")]
@@ -404,6 +405,26 @@ def dry_run_predicts_factors(tmp):
     p = run("-A", m, "-nrhs", 4, "-precond", "factor", "-dry-run", "-solver",
             "cg", "-maxmem", "50M", *BASE, code=5)
     assert b"the factors" in p.stderr, p.stderr
+
+
+def dry_run_counts_dense_factors_of_least_squares(tmp):
+    if BASE[1] != "cpu":
+        raise Skip("memory of the host")
+    m, out = f"{tmp}/least.mtx", f"{tmp}/r.json"
+    subprocess.run([MTXGEN, "leastsquares", "3000", "600", "-cond", "1e7",
+                    "-o", m, "-quiet"], check=True)
+    no_sanitizer()
+    common = ["-A", m, "-nrhs", 300, "-rtol", 1e-9, "-json", out, *BASE]
+    p = run(*common, "-dry-run")
+    assert b"in the first step" not in p.stdout, p.stdout
+    said = load_json(out)
+    run(*common)
+    real = load_json(out)
+    assert real["solver"] == "dense_qr", real["solver"]
+    ratio = said["bytes_host"] / real["bytes_host"]
+    print(f"    dry run {said['bytes_host']}, real {real['bytes_host']}, "
+          f"ratio {ratio:.3f}")
+    assert 0.9 <= ratio <= 1.1, ratio
 
 
 def dry_run_says_what_it_does_not_count(tmp):

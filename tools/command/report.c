@@ -254,7 +254,8 @@ static void predicted(const job *j, FILE *f)
     const bool floats = strcmp(j->opt.settings.precision, "mixed") == 0 ||
                         strcmp(j->opt.settings.precision,
                                "single_basis") == 0;
-    const bool first = !j->opt.eigs &&
+    const bool least = j->system.rectangular || j->opt.settings.damp > 0;
+    const bool first = !j->opt.eigs && !least &&
                        strcmp(j->opt.settings.solver, "auto") == 0;
     char text[32];
 
