@@ -182,6 +182,37 @@ static void unite(const sps_csr *A, int32_t *parent, char *good)
         if (!good[i]) good[parent[i]] = 0;
 }
 
+/* Counts an entry below the diagonal, or one above it that has none in its
+ * mirror image. */
+static bool is_edge(const sps_csr *A, int32_t i, int32_t j)
+{
+    return j < i || (j > i && spsi_csr_find(A, j, i) < 0);
+}
+
+sps_status spsi_loops_count(sps_context *ctx, const sps_csr *A, int64_t *count)
+{
+    const int32_t n = (int32_t)A->nrow;
+    int32_t *parent = NULL;
+    sps_status st;
+
+    *count = 0;
+    SPS_TRY(SPS_NEW(ctx, n, &parent));
+    for (int32_t i = 0; i < n; i++) parent[i] = i;
+    for (int32_t i = 0; i < n; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            int32_t a, b;
+
+            if (!is_edge(A, i, A->col[p])) continue;
+            a = root(parent, i);
+            b = root(parent, A->col[p]);
+            *count += a == b;
+            parent[a > b ? a : b] = a > b ? b : a;
+        }
+fail:
+    spsi_free(ctx, parent);
+    return st;
+}
+
 /* Sorts the rows by component (counting sort), in the order of their smallest
  * rows; number[r] is the number of the component whose smallest row is r. */
 static sps_status group(sps_context *ctx, int32_t n, const int32_t *parent,

@@ -45,6 +45,10 @@ void spsi_components_destroy(sps_components **c_p);
 /* Returns whether the sum of some row is below tol times the sum of its |a_ij|;
  * otherwise spsi_components_find would find nothing.  Allocates nothing. */
 bool spsi_components_possible(sps_context *ctx, const sps_csr *A, double tol);
+/* Counts the edges of the graph of A + A', for a sorted square A, that close a
+ * loop: none in a forest.  Elimination fills a row with at most that many
+ * entries, if leaves are eliminated first. */
+sps_status spsi_loops_count(sps_context *ctx, const sps_csr *A, int64_t *count);
 
 /* Returns EINVAL if sizes of the csr are out of range or an array is missing.
  * `call` is the name of the public function, for the text. */

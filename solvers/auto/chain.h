@@ -187,9 +187,10 @@ const char *spsi_chain_against_single(const sps_chain_traits *o, bool definite,
 /* chain_factors.c: returns the seconds that the first step may spend on
  * factors: those of the iterations that they are expected to replace. */
 double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
-/* Returns the seconds that complete factors by ilut may take; 0: no such step.
- */
-double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o);
+/* Sets *seconds to those that complete factors by ilut may take; 0: no such
+ * step. */
+sps_status spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o,
+                               double *seconds);
 /* Returns the predicted seconds of dense factors; 0 if sparse ones are predicted
  * to be faster. */
 double spsi_chain_dense(const sps_chain *l);

@@ -34,10 +34,10 @@
  * longer ones, the ordering alone takes as long as other methods.  Where the
  * factor module is available, rows of more than COMPLETE_BESIDE entries are
  * left to it, since column pivoting fills them beyond the prediction.  Chains
- * and trees, with at most 3 entries in a row, are ordered at once and have
- * hardly any fill. */
+ * and trees, with at most LOOPS entries that close a loop, are ordered at once
+ * and have hardly any fill. */
 enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20,
-       CHAIN_ROWS = 100000 };
+       CHAIN_ROWS = 100000, LOOPS = 8 };
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */
 #define AT_LEAST 5e-3
@@ -79,15 +79,36 @@ static bool allowed(const sps_chain *l)
            strcmp(l->opt.factors, "never") != 0;
 }
 
-double spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o)
+/* Sets *yes to whether A is a chain or a tree but for a few entries. */
+static sps_status is_chain(const sps_chain *l, bool *yes)
+{
+    const sps_operator *A = l->A;
+    int64_t loops;
+    sps_status st = SPS_OK;
+
+    *yes = A->n <= CHAIN_ROWS && A->A->nnz <= 3 * A->n;
+    if (!*yes) return st;
+    SPS_TRY(spsi_loops_count(l->ctx, A->A, &loops));
+    *yes = loops <= LOOPS;
+fail:
+    return st;
+}
+
+sps_status spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o,
+                               double *seconds)
 {
     const double n = (double)l->A->n, nnz = (double)l->A->A->nnz;
+    bool chain = false;
+    sps_status st = SPS_OK;
 
+    *seconds = 0;
     if (!allowed(l) || nnz > COMPLETE_LENGTH * n ||
-        n > (nnz <= 3 * n ? CHAIN_ROWS : COMPLETE_ROWS) ||
         (nnz > COMPLETE_BESIDE * n && spsi_direct_possible()))
-        return 0;
-    return spsi_chain_worth(l, o);
+        return st;
+    if (n > COMPLETE_ROWS) SPS_TRY(is_chain(l, &chain));
+    if (n <= COMPLETE_ROWS || chain) *seconds = spsi_chain_worth(l, o);
+fail:
+    return st;
 }
 
 double spsi_chain_dense(const sps_chain *l)

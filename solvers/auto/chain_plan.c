@@ -406,7 +406,7 @@ sps_status spsi_chain_plan(sps_chain *l, const sps_chain_traits *o)
     if (!own) {
         l->factors.worth[0] = spsi_chain_worth(l, o);
         l->factors.worth[1] = LAST_WORTH;
-        l->factors.complete = spsi_chain_complete(l, o);
+        SPS_TRY(spsi_chain_complete(l, o, &l->factors.complete));
         add_early(l, o);
     }
     SPS_TRY(spsi_chain_multigrid(l, &multigrid));

@@ -111,6 +111,72 @@ START_TEST(few_rows_are_worth_no_factors)
 }
 END_TEST
 
+/* Returns whether complete factors by ilut are a step for A, which is freed. */
+static bool complete(sps_csr *A)
+{
+    sps_operator *op = NULL;
+    sps_chain l = { .ctx = ctx, .k = 4 };
+    sps_chain_traits o;
+    double seconds;
+
+    OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
+    sps_options_default(&l.opt);
+    l.A = op;
+    OK(ctx, spsi_chain_examine(&l, &o));
+    OK(ctx, spsi_chain_complete(&l, &o, &seconds));
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+    return seconds > 0;
+}
+
+/* A diagonal and `count` rows without zeros. */
+static sps_csr *full_rows(int64_t n, int64_t count)
+{
+    int32_t *length = malloc((size_t)n * sizeof *length);
+    sps_csr *A;
+
+    for (int64_t i = 0; i < n; i++) length[i] = i < count ? (int32_t)n : 1;
+    A = zoo_rows(n, n, length, n, 0, 1, ZOO_RANDOM, SPS_F64);
+    for (int64_t i = 0; i < n; i++)
+        for (int32_t t = 0; t < length[i]; t++) {
+            A->col[A->rowptr[i] + t] = length[i] > 1 ? t : (int32_t)i;
+            ((double *)A->val)[A->rowptr[i] + t] = 1 + (i == t);
+        }
+    free(length);
+    return A;
+}
+
+/* Row i is joined to rows i + 1 and i + step, which close loops unless step is
+ * 1. */
+static sps_csr *ring(int64_t n, int64_t step)
+{
+    const int32_t length = step > 1 ? 3 : 2;
+    sps_csr *A = zoo_rows(n, n, &length, 1, 0, 1, ZOO_RANDOM, SPS_F64);
+
+    for (int64_t i = 0; i < n; i++)
+        for (int32_t t = 0; t < length; t++) {
+            const int64_t to = i + (t < 2 ? t : step);
+
+            A->col[A->rowptr[i] + t] = (int32_t)(to % n);
+            ((double *)A->val)[A->rowptr[i] + t] = t ? -1 : 4;
+        }
+    return A;
+}
+
+/* The mean number of entries of a row does not tell chains: 3 at most in all of
+ * these.  A ring has one loop, one full row is a star. */
+START_TEST(chains_are_told_by_their_loops)
+{
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    ck_assert(complete(zoo("tridiagonal", 6000, ZOO_SPD)));
+    ck_assert(complete(ring(6000, 1)));
+    ck_assert(!complete(ring(6000, 77)));
+    ck_assert(complete(full_rows(6000, 1)));
+    ck_assert(!complete(full_rows(6000, 2)));
+    ck_assert(complete(ring(3000, 77)));
+}
+END_TEST
+
 /* ------------------------------------------------------------------- trials */
 
 START_TEST(negative_definite_systems_may_take_few_iterations)
@@ -167,6 +233,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(the_ends_of_a_short_spectrum_take_few_products),
     RUNNER_TEST(few_rows_are_worth_no_factors),
+    RUNNER_TEST(chains_are_told_by_their_loops),
     RUNNER_TEST(negative_definite_systems_may_take_few_iterations),
     RUNNER_TEST(dense_factors_come_after_cheaper_trials),
 };
