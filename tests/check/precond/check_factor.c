@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "core/deadline.h"
 #include "core/factors.h"
 #include "core/module.h"
+#include "operator/direct.h"
 #include "tests/check/precond/factor_fixture.h"
 #include "tests/support/absent.h"
 #include "tests/support/fixture.h"
@@ -305,6 +307,42 @@ START_TEST(what_cannot_be_interrupted_is_not_begun)
 }
 END_TEST
 
+/* What comes while the analysis runs, which nothing interrupts, holds before
+ * the factorisation. */
+START_TEST(what_comes_during_the_analysis_holds_after_it)
+{
+    static const char *const says[] = {
+        "direct factors: interrupted by sps_cancel",
+        "the factorisation, with one solve, was not started: it may need " };
+
+    if (absent("factor")) runner_skip("no factor module");
+    for (int t = 0; t < 2; t++) {
+        sps_context *ctx = fixture_open();
+        sps_csr *A = grid(ctx, GENERAL, 150);
+        sps_operator *op = NULL;
+        sps_direct *d = NULL;
+        double before;
+
+        OK(ctx, sps_operator_csr(ctx, A, 1, NULL, &op));
+        OK(ctx, spsi_direct_analyse(op, 0, &d));
+        before = spsi_deadline_begin(ctx, t ? 0.02 : 1000);
+        if (t == 0) sps_cancel(ctx, true);
+        ck_assert_int_eq(spsi_direct_factor(d, 1), SPS_EUNFIT);
+        ck_assert_msg(strstr(sps_context_error(ctx), says[t]), "%s",
+                      sps_context_error(ctx));
+        ck_assert_int_eq(d->found.entries, 0);
+        sps_cancel(ctx, false);
+        spsi_deadline_end(ctx, before);
+        OK(ctx, spsi_direct_factor(d, 1));
+        ck_assert_int_gt(d->found.entries, A->nnz);
+        spsi_direct_destroy(&d);
+        sps_operator_destroy(&op);
+        sps_csr_destroy(ctx, &A);
+        fixture_close(&ctx);
+    }
+}
+END_TEST
+
 typedef struct canceller {
     sps_context *ctx;
     double seconds;
@@ -416,6 +454,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(memory_is_predicted_and_counted),
     RUNNER_TEST(factors_take_no_more_memory_than_is_allowed),
     RUNNER_TEST(what_cannot_be_interrupted_is_not_begun),
+    RUNNER_TEST(what_comes_during_the_analysis_holds_after_it),
     RUNNER_TEST(a_cancel_ends_a_solve_with_factors),
     RUNNER_TEST(auto_takes_factors_or_leaves_them),
 };
