@@ -36,7 +36,7 @@
  * left to it, since column pivoting fills them beyond the prediction.  Chains
  * and trees, with at most LOOPS entries that close a loop, are ordered at once
  * and have hardly any fill. */
-enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 20,
+enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 16,
        CHAIN_ROWS = 100000, LOOPS = 8 };
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */

@@ -44,6 +44,8 @@
  * steps. */
 #define LANCZOS_SHARE 0.1
 #define LANCZOS_LEAST 8
+enum { FEW_ROWS = 8 };       /* rows that may not be strongly dominant where no
+                                spectrum is estimated */
 
 struct chebyshev {
     sps_precond super;
@@ -244,6 +246,24 @@ fail:
     return st;
 }
 
+/* Fails if nearly all rows are strongly dominant: the condition of
+ * D^-1 A is at most 5 then, but for as many eigenvalues as there are other
+ * rows, and no polynomial is faster than Jacobi. */
+static sps_status require_hard(const struct chebyshev *m)
+{
+    const sps_operator *A = m->super.A;
+    sps_row_kinds k;
+    sps_status st = SPS_OK;
+
+    if (!A->A || A->ranks) return st;
+    SPS_TRY(spsi_matrix_kinds(A, false, &k));
+    SPS_REQUIRE(A->ctx, A->n - k.strong > FEW_ROWS, SPS_EUNFIT,
+                "chebyshev is not predicted to be faster than jacobi, since "
+                "nearly all rows are strongly diagonally dominant");
+fail:
+    return st;
+}
+
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct chebyshev *m = (struct chebyshev *)M;
@@ -263,6 +283,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     /* Returns SPS_EUNFIT if there is no gain even with the largest
      * condition. */
     if (optional) SPS_TRY(choose_degree(m, 1e6, true));
+    if (optional) SPS_TRY(require_hard(m));
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->first));

@@ -76,20 +76,55 @@ START_TEST(the_ends_of_a_short_spectrum_take_few_products)
 }
 END_TEST
 
+/* A grid of n rows that are strongly dominant but for `weak` of them. */
+static sps_csr *strong(int64_t n, int64_t weak)
+{
+    sps_csr *A = scaled(zoo("grid5", n, ZOO_LAPLACIAN), 3, 1);
+
+    for (int64_t i = 0; i < weak; i++)
+        for (int64_t p = A->rowptr[70 * i]; p < A->rowptr[70 * i + 1]; p++)
+            if (A->col[p] == 70 * i) ((double *)A->val)[p] *= 0.3;
+    return A;
+}
+
+/* Returns whether no spectrum is estimated for preconditioner auto. */
+static bool easy(int64_t weak)
+{
+    sps_csr *A = strong(40000, weak);
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    sps_options opt;
+    sps_status st;
+
+    sps_options_default(&opt);
+    OK(ctx, sps_operator_csr(ctx, A, 16, NULL, &op));
+    st = spsi_precond_named(op, 16, "chebyshev", &opt, SPS_PASSES_LINEAR, &M);
+    ck_assert_int_eq(st, SPS_EUNFIT);
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+    return strstr(sps_context_error(ctx), "strongly diagonally dominant");
+}
+
+START_TEST(dominance_says_that_no_polynomial_pays)
+{
+    if (runner_place() != SPS_HOST) runner_leave_out("predicted times");
+    ck_assert(easy(0));
+    ck_assert(easy(8));
+    ck_assert(!easy(9));
+}
+END_TEST
+
 /* ------------------------------------------------------------------ factors */
 
 /* Returns what factors may take if `weak` rows are not strongly dominant. */
 static double worth(int64_t weak)
 {
-    sps_csr *A = scaled(zoo("grid5", 4900, ZOO_LAPLACIAN), 3, 1);
+    sps_csr *A = strong(4900, weak);
     sps_operator *op = NULL;
     sps_chain l = { .ctx = ctx, .k = 4 };
     sps_chain_traits o;
     double seconds;
 
-    for (int64_t i = 0; i < weak; i++)
-        for (int64_t p = A->rowptr[70 * i]; p < A->rowptr[70 * i + 1]; p++)
-            if (A->col[p] == 70 * i) ((double *)A->val)[p] *= 0.3;
     OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
     sps_options_default(&l.opt);
     l.A = op;
@@ -232,6 +267,7 @@ END_TEST
 
 static const runner_test tests[] = {
     RUNNER_TEST(the_ends_of_a_short_spectrum_take_few_products),
+    RUNNER_TEST(dominance_says_that_no_polynomial_pays),
     RUNNER_TEST(few_rows_are_worth_no_factors),
     RUNNER_TEST(chains_are_told_by_their_loops),
     RUNNER_TEST(negative_definite_systems_may_take_few_iterations),
