@@ -191,8 +191,8 @@ double spsi_chain_worth(const sps_chain *l, const sps_chain_traits *o);
  * step. */
 sps_status spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o,
                                double *seconds);
-/* Returns the predicted seconds of dense factors; 0 if sparse ones are predicted
- * to be faster. */
+/* Returns the predicted seconds of dense factors; 0 if sparse ones are
+ * predicted to be faster. */
 double spsi_chain_dense(const sps_chain *l);
 /* Analyses A and keeps the analysis for preconditioner factor.  Returns
  * SPS_EUNFIT if factors are predicted to take longer than `worth` seconds. */

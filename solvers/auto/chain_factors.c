@@ -31,13 +31,14 @@
 #define NEARLY_ALL 0.9
 #define PASSES 12   /* reads and writes of a block in an iteration */
 /* Matrices for which complete factors by ilut are predicted: with more rows or
- * longer ones, the ordering alone takes as long as other methods.  Where the
- * factor module is available, rows of more than COMPLETE_BESIDE entries are
- * left to it, since column pivoting fills them beyond the prediction.  Chains
- * and trees, with at most LOOPS entries that close a loop, are ordered at once
- * and have hardly any fill. */
-enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 24, COMPLETE_BESIDE = 16,
-       CHAIN_ROWS = 100000, LOOPS = 8 };
+ * longer ones, the ordering alone takes as long as other methods.  Without the
+ * factor module the other methods are iterations: then longer rows, and more
+ * rows of a matrix that may be definite, are tried, and factors may take
+ * ALONE_WORTH times as long, since plates and shells need thousands of
+ * iterations.  Chains and trees, with at most LOOPS entries that close a loop,
+ * are ordered at once and have hardly any fill. */
+enum { COMPLETE_ROWS = 4000, COMPLETE_LENGTH = 16, ALONE_ROWS = 10000,
+       ALONE_LENGTH = 64, ALONE_WORTH = 2, CHAIN_ROWS = 100000, LOOPS = 8 };
 /* Seconds that factors may take in any case where A is not symmetric, since
  * iterations may fail there. */
 #define AT_LEAST 5e-3
@@ -98,15 +99,17 @@ sps_status spsi_chain_complete(const sps_chain *l, const sps_chain_traits *o,
                                double *seconds)
 {
     const double n = (double)l->A->n, nnz = (double)l->A->A->nnz;
+    const bool beside = spsi_direct_possible();
+    const double rows = beside || !l->symmetric ? COMPLETE_ROWS : ALONE_ROWS;
+    const double length = beside ? COMPLETE_LENGTH : ALONE_LENGTH;
     bool chain = false;
     sps_status st = SPS_OK;
 
     *seconds = 0;
-    if (!allowed(l) || nnz > COMPLETE_LENGTH * n ||
-        (nnz > COMPLETE_BESIDE * n && spsi_direct_possible()))
-        return st;
-    if (n > COMPLETE_ROWS) SPS_TRY(is_chain(l, &chain));
-    if (n <= COMPLETE_ROWS || chain) *seconds = spsi_chain_worth(l, o);
+    if (!allowed(l) || nnz > length * n) return st;
+    if (n > rows) SPS_TRY(is_chain(l, &chain));
+    if (n <= rows || chain)
+        *seconds = (beside ? 1 : ALONE_WORTH) * spsi_chain_worth(l, o);
 fail:
     return st;
 }

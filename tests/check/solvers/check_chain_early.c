@@ -2,6 +2,7 @@
 /* check_chain_early.c - what solver auto weighs before its first step, and that
  * it spends little on it. */
 #include "driver/lanczos.h"
+#include "operator/direct.h"
 #include "solvers/auto/chain.h"
 #include "tests/support/chain_fixture.h"
 
@@ -14,7 +15,7 @@ static sps_csr *scaled(sps_csr *A, double factor, double all)
     return A;
 }
 
-/* -------------------------------------------------- the ends of the spectrum */
+/* ------------------------------------------------- the ends of the spectrum */
 
 typedef struct counted {
     const sps_csr *A;
@@ -61,8 +62,8 @@ static int products(sps_csr *A, sps_lanczos *l)
     return c.products;
 }
 
-/* With three times the diagonal the spectrum begins with vectors at the corners,
- * at 5.33, and ends near 16. */
+/* With three times the diagonal the spectrum begins with vectors at the
+ * corners, at 5.33, and ends near 16. */
 START_TEST(the_ends_of_a_short_spectrum_take_few_products)
 {
     sps_lanczos l;
@@ -212,21 +213,6 @@ START_TEST(chains_are_told_by_their_loops)
 }
 END_TEST
 
-/* ------------------------------------------------------------------- trials */
-
-START_TEST(negative_definite_systems_may_take_few_iterations)
-{
-    problem p;
-
-    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
-    problem_open(&p, ctx, scaled(zoo("grid7", 1000, ZOO_SPD), 1.2, -1), 4);
-    must_solve(&p, "negative");
-    ck_assert_str_eq(p.result.solver, "bicgstab");
-    ck_assert(!noted("auto: step 2"));
-    problem_close(&p);
-}
-END_TEST
-
 /* Rows of `length` entries next to the diagonal, which is as large as all
  * others. */
 static sps_csr *band(int64_t n, int32_t length)
@@ -245,6 +231,34 @@ static sps_csr *band(int64_t n, int32_t length)
     }
     return A;
 }
+
+/* Long rows are left to the library, where it is there. */
+START_TEST(without_the_module_more_is_factored_by_ilut)
+{
+    const bool alone = !spsi_direct_possible();
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    ck_assert(complete(band(3000, 12)));
+    ck_assert_int_eq(complete(band(3000, 40)), alone);
+    ck_assert(!complete(band(3000, 80)));
+    ck_assert_int_eq(complete(zoo("grid7", 8000, ZOO_SPD)), alone);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- trials */
+
+START_TEST(negative_definite_systems_may_take_few_iterations)
+{
+    problem p;
+
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    problem_open(&p, ctx, scaled(zoo("grid7", 1000, ZOO_SPD), 1.2, -1), 4);
+    must_solve(&p, "negative");
+    ck_assert_str_eq(p.result.solver, "bicgstab");
+    ck_assert(!noted("auto: step 2"));
+    problem_close(&p);
+}
+END_TEST
 
 /* Iterations with ilu0 take a third of dense factors of the sparse one, but
  * those of the full one are as dense. */
@@ -270,6 +284,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(dominance_says_that_no_polynomial_pays),
     RUNNER_TEST(few_rows_are_worth_no_factors),
     RUNNER_TEST(chains_are_told_by_their_loops),
+    RUNNER_TEST(without_the_module_more_is_factored_by_ilut),
     RUNNER_TEST(negative_definite_systems_may_take_few_iterations),
     RUNNER_TEST(dense_factors_come_after_cheaper_trials),
 };
