@@ -91,8 +91,9 @@ enum { SMALL_BLOCK = 1 << 19, SMALL_ROWS = 500 };
  * GPU. */
 #define DOMINATED 0.9
 /* Constants of add_early and add_short. */
-enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, LONG_TRIAL = 6, QUICK = 30,
-       FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8, VERY_QUICK = 10 };
+enum { BRIEF_ROWS = 400, BRIEF = 5, TRIAL = 2, SHORT_TRIAL = 4, LONG_TRIAL = 6,
+       QUICK = 30, FEW_ROWS = 6000, SHORT_ROWS = 20000, SHORT = 8,
+       VERY_QUICK = 10 };
 /* Smallest fraction of strongly dominant rows with which jacobi is tried before
  * ilu0 on the host. */
 #define MOSTLY_STRONG 0.75
@@ -250,12 +251,14 @@ static double iteration(const sps_chain *l)
 
 /* Returns how many iterations of bicgstab with ilu0 are tried: as many as take
  * no longer than the analysis for factors, which is a fifth to a third of all
- * their time; 0 if TRIAL take more than half of it, as with many columns. */
+ * their time; 0 if TRIAL take more than half of it, as with many columns.
+ * Complete factors by ilut are quicker than that. */
 static int trial(const sps_chain *l)
 {
     const double count = spsi_direct_analysis_seconds(l->A) / iteration(l);
+    const int most = l->factors.complete > 0 ? SHORT_TRIAL : LONG_TRIAL;
 
-    return count < 2 * TRIAL ? 0 : (int)fmin(count, LONG_TRIAL);
+    return count < 2 * TRIAL ? 0 : (int)fmin(count, most);
 }
 
 /* Returns whether dense factors are predicted to take at least twice the time

@@ -279,6 +279,40 @@ START_TEST(dense_factors_come_after_cheaper_trials)
 }
 END_TEST
 
+/* Returns the iterations of the trial with ilu0. */
+static int trial(int64_t n)
+{
+    sps_csr *A = zoo("grid7", n, ZOO_SPD);
+    sps_operator *op = NULL;
+    sps_chain l = { .ctx = ctx, .k = 4 };
+    sps_chain_traits o;
+    int iterations = 0;
+
+    for (int64_t i = 0; i < A->nrow; i++)
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
+            if (A->col[p] > i) ((double *)A->val)[p] *= -1;
+    A->props = 0;
+    OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
+    sps_options_default(&l.opt);
+    l.A = op;
+    OK(ctx, spsi_chain_examine(&l, &o));
+    OK(ctx, spsi_chain_plan(&l, &o));
+    for (int i = l.count - 1; i >= 0; i--)
+        if (!strcmp(l.step[i].precond, "ilu0")) iterations = l.step[i].grace;
+    sps_operator_destroy(&op);
+    zoo_free(&A);
+    return iterations;
+}
+
+/* It is weighed against the set-up of what comes next. */
+START_TEST(a_trial_is_shorter_before_complete_factors_by_ilut)
+{
+    if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
+    ck_assert_int_eq(trial(1000), 4);
+    ck_assert_int_eq(trial(8000), 6);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(the_ends_of_a_short_spectrum_take_few_products),
     RUNNER_TEST(dominance_says_that_no_polynomial_pays),
@@ -286,6 +320,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(chains_are_told_by_their_loops),
     RUNNER_TEST(without_the_module_more_is_factored_by_ilut),
     RUNNER_TEST(negative_definite_systems_may_take_few_iterations),
+    RUNNER_TEST(a_trial_is_shorter_before_complete_factors_by_ilut),
     RUNNER_TEST(dense_factors_come_after_cheaper_trials),
 };
 RUNNER_MAIN_WITHIN("check_chain_early", tests, set_up, tear_down)
