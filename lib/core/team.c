@@ -260,10 +260,9 @@ static void finish(struct sps_team *t)
     }
 }
 
-void spsi_team_run(sps_context *ctx, int64_t count, int64_t ns,
-                   spsi_team_fn *fn, void *data)
+static void run(struct sps_team *t, int64_t count, int64_t ns,
+                spsi_team_fn *fn, void *data)
 {
-    struct sps_team *t = ctx->team;
     int threads = wanted(t, count, ns);
 
     if (threads >= 2 && !t->busy) threads = start_workers(t, threads);
@@ -281,6 +280,17 @@ void spsi_team_run(sps_context *ctx, int64_t count, int64_t ns,
     work(t, 0);
     finish(t);
     t->busy = false;
+}
+
+/* The caller may be a worker of another team, or of this one. */
+void spsi_team_run(sps_context *ctx, int64_t count, int64_t ns,
+                   spsi_team_fn *fn, void *data)
+{
+    const int number = self;
+
+    self = 0;
+    run(ctx->team, count, ns, fn, data);
+    self = number;
 }
 
 /* --------------------------------------------------------- opening, closing */

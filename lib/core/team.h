@@ -35,7 +35,8 @@ void spsi_team_run(sps_context *ctx, int64_t count, int64_t ns,
                    spsi_team_fn *fn, void *data);
 
 /* Returns the number of the thread that runs fn, 0 .. ctx->threads-1; that of
- * the calling thread is 0. */
+ * the thread that called spsi_team_run is 0, also if it is a worker within
+ * another region. */
 int spsi_team_self(void);
 
 /* *sum += part and, in the function below, *least = min(*least, part),

@@ -296,6 +296,55 @@ START_TEST(contexts_of_several_threads_do_not_meet)
 }
 END_TEST
 
+/* ----------------------------------- regions within workers of another team */
+
+typedef struct inside {
+    sps_context *own;        /* of the worker */
+    pthread_t caller;
+    int64_t called, odd;     /* calls in the caller's thread; those with a wrong
+                                number */
+} inside;
+
+static void see_number(void *data, int64_t first, int64_t last)
+{
+    inside *w = data;
+    const bool caller = pthread_equal(pthread_self(), w->caller);
+
+    (void)first, (void)last;
+    if (caller != (spsi_team_self() == 0) ||
+        spsi_team_self() >= w->own->threads)
+        spsi_team_add(&w->odd, 1);
+    spsi_team_add(&w->called, caller);
+}
+
+/* What a region with one leading thread does (csr_multiply_far.cu): it would
+ * wait forever for a leader whose number is not 0. */
+static void begin_region(void *data, int64_t first, int64_t last)
+{
+    int64_t *odd = data;
+    const int number = spsi_team_self();
+
+    for (int threads = 1; threads <= 2; threads++) {
+        inside w = { .own = fixture_open_with(SPS_HOST, threads, true),
+                     .caller = pthread_self() };
+
+        spsi_team_run(w.own, 1000, MUCH, see_number, &w);
+        spsi_team_run(ctx, 1000, MUCH, see_number, &w);
+        spsi_team_add(odd, w.odd + !w.called + (spsi_team_self() != number));
+        sps_context_destroy(&w.own);
+    }
+    (void)first, (void)last;
+}
+
+START_TEST(the_caller_of_a_region_is_number_0_within_a_worker_too)
+{
+    int64_t odd = 0;
+
+    spsi_team_run(ctx, 16, MUCH, begin_region, &odd);
+    ck_assert_int_eq(odd, 0);
+}
+END_TEST
+
 /* No memory for a thread's stack: the work is done by the existing threads. */
 /* Leaves no memory for another thread: stacks of threads that have ended, which
  * libc keeps for new ones, are smaller than those asked for. */
@@ -420,6 +469,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(four_solves_at_once_take_no_more_processor_time_than_in_turn),
     RUNNER_TEST(a_forked_child_has_threads_of_its_own),
     RUNNER_TEST(contexts_of_several_threads_do_not_meet),
+    RUNNER_TEST(the_caller_of_a_region_is_number_0_within_a_worker_too),
     RUNNER_TEST(threads_that_cannot_be_had_are_done_without),
     RUNNER_TEST(quotas_of_both_versions_narrow_the_cores),
     RUNNER_TEST(omp_num_threads_is_a_limit_and_no_wish_for_more),
