@@ -4,6 +4,7 @@
  * host alone in panels of any number, and failures lose nothing. */
 #include "core/team.h"
 #include "cpu/known_rows.h"
+#include "formats/row_parts.h"
 #include "tests/conform/kernels/spgemm_fixture.h"
 #include "tests/support/fail_alloc.h"
 
@@ -144,6 +145,150 @@ START_TEST(rows_of_known_lengths_have_the_bits_of_the_product)
             zoo_free(&A);
             zoo_free(&B);
         }
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* ------------------------------------------------------- parts of a product */
+
+enum { RUN, CHOSEN, WITHOUT_ROOM, KINDS };
+
+/* Checks rows of C against part i of A B, by the host. */
+static void check_part(sps_row_parts *p, int64_t i, const sps_csr *want)
+{
+    const sps_row_part *part = &p->part[i];
+    const int64_t *ptr = p->A->rowptr + part->first, n = part->rows;
+    const size_t size = want->dtype == SPS_F64 ? 8 : 4;
+    int64_t *offset = malloc((size_t)(n + 1) * sizeof *offset);
+    sps_csr a = *p->A, b, *C = NULL;
+
+    spsi_row_parts_make(p, i, true, (const int32_t **)&a.col, &b);
+    ck_assert_uint_le(spsi_row_parts_bytes(&b, b.nrow, b.nnz), p->room);
+    for (int64_t r = 0; r <= n; r++) offset[r] = ptr[r] - ptr[0];
+    a.nrow = n;
+    a.ncol = b.nrow;
+    a.nnz = offset[n];
+    a.rowptr = offset;
+    a.val = (char *)p->A->val + (size_t)ptr[0] * size;
+    OK(p->ctx, spsi_backends[0]->csr_multiply(p->ctx, &a, &b, &C));
+    for (int64_t r = 0; r <= n; r++)
+        ck_assert_int_eq(C->rowptr[r], want->rowptr[part->first + r] -
+                                       want->rowptr[part->first]);
+    ptr = want->rowptr + part->first;
+    ck_assert(!C->nnz || !memcmp(C->col, want->col + ptr[0],
+                                 (size_t)C->nnz * sizeof *C->col));
+    ck_assert(!C->nnz || !memcmp(C->val, (char *)want->val +
+                                         (size_t)ptr[0] * size,
+                                 (size_t)C->nnz * size));
+    sps_csr_destroy(p->ctx, &C);
+    free(offset);
+}
+
+/* Checks that row i of A needs more than the room. */
+static void check_row(const sps_row_parts *p, int64_t i)
+{
+    const sps_csr *A = p->A, *B = p->B;
+    int64_t entries = 0;
+
+    for (int64_t q = A->rowptr[i]; q < A->rowptr[i + 1]; q++)
+        entries += B->rowptr[A->col[q] + 1] - B->rowptr[A->col[q]];
+    ck_assert_uint_gt(spsi_row_parts_bytes(B, A->rowptr[i + 1] - A->rowptr[i],
+                                           entries), p->room);
+}
+
+/* Cuts A B and checks each part; count[] becomes the number of each kind. */
+static void check_parts(sps_context *ctx, const sps_csr *A, const sps_csr *B,
+                        size_t room, int64_t count[KINDS])
+{
+    sps_row_parts p;
+    sps_csr *want = NULL;
+    int64_t next = 0;
+
+    memset(count, 0, KINDS * sizeof *count);
+    OK(ctx, spsi_backends[0]->csr_multiply(ctx, A, B, &want));
+    OK(ctx, spsi_row_parts_open(ctx, A, B, room, 0, &p));
+    for (int64_t i = 0; i < p.count; i++) {
+        ck_assert_int_eq(p.part[i].first, next);
+        next += p.part[i].rows;
+        count[p.part[i].named < 0 ? WITHOUT_ROOM :
+              p.part[i].run ? RUN : CHOSEN]++;
+        if (p.part[i].named >= 0)
+            check_part(&p, i, want);
+        else
+            for (int64_t r = p.part[i].first; r < next; r++) check_row(&p, r);
+    }
+    ck_assert_int_eq(next, A->nrow);
+    spsi_row_parts_close(&p);
+    sps_csr_destroy(ctx, &want);
+}
+
+START_TEST(parts_of_a_product_have_its_bits)
+{
+    sps_context *ctx = fixture_open_with(SPS_HOST, 3, true);
+    int64_t count[KINDS], all[KINDS] = { 0 };
+
+    for (int f = 0; f < zoo_count(); f++)
+        for (int t = 0; t < 8; t++) {
+            const int64_t n = t / 4 ? 900 : 1;
+            const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
+            sps_csr *A = zoo_shape(f, n + 9, n, 7, ZOO_RANDOM, type);
+            sps_csr *B = zoo_shape(f, n, n + 5, 8, ZOO_RANDOM, type);
+            const size_t bytes = spsi_row_parts_bytes(B, n, B->nnz);
+
+            check_parts(ctx, A, B, t / 2 % 2 ? bytes / 3 : bytes / 20, count);
+            for (int i = 0; i < KINDS; i++) all[i] += count[i];
+            check_parts(ctx, A, B, bytes, count);
+            ck_assert_int_eq(count[RUN], 1);
+            ck_assert_int_eq(count[CHOSEN] + count[WITHOUT_ROOM], 0);
+            zoo_free(&A);
+            zoo_free(&B);
+        }
+    for (int i = 0; i < KINDS; i++) ck_assert_int_gt(all[i], 100);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Rows of B that follow each other are not copied, and not taken twice. */
+START_TEST(parts_of_a_band_read_b_once)
+{
+    sps_context *ctx = fixture_open_with(SPS_HOST, 2, true);
+    const int64_t n = 60000;
+    sps_csr *A = zoo_matrix(zoo_find("tridiagonal"), n, 3, ZOO_RANDOM, SPS_F64);
+    const size_t all = spsi_row_parts_bytes(A, n, A->nnz);
+    sps_row_parts p;
+    int64_t entries = 0;
+
+    OK(ctx, spsi_row_parts_open(ctx, A, A, all / 4, 100, &p));
+    for (int64_t i = 0; i < p.count; i++) {
+        ck_assert(p.part[i].run);
+        entries += p.part[i].entries;
+    }
+    ck_assert_int_le(p.count, 6);
+    ck_assert_int_le(entries, A->nnz + 12 * p.count);
+    spsi_row_parts_close(&p);
+    zoo_free(&A);
+    fixture_close(&ctx);
+}
+END_TEST
+
+/* Each row of A names rows of B of its own. */
+START_TEST(parts_that_read_b_for_each_entry_are_not_made)
+{
+    static const int32_t length[] = { 5 };
+    sps_context *ctx = fixture_open_with(SPS_HOST, 2, true);
+    const int64_t n = 20000;
+    sps_csr *A = zoo_rows(n, n, length, 1, 0, 5, ZOO_RANDOM, SPS_F64);
+    const size_t all = spsi_row_parts_bytes(A, n, A->nnz);
+    sps_row_parts p;
+
+    for (int64_t q = 0; q < A->nnz; q++)
+        A->col[q] = (int32_t)(q % 5 * (n / 5) + q / 5 * 3203 % (n / 5));
+    for (int least = 0; least <= 4; least += 4) {
+        OK(ctx, spsi_row_parts_open(ctx, A, A, all / 20, least, &p));
+        ck_assert(least ? p.count == 0 : p.count >= 20);
+        spsi_row_parts_close(&p);
+    }
+    zoo_free(&A);
     fixture_close(&ctx);
 }
 END_TEST
@@ -290,6 +435,9 @@ static const runner_test tests[] = {
     RUNNER_TEST(products_of_the_zoo_have_the_bits_of_the_host),
     RUNNER_TEST(a_large_product_takes_little_of_the_gpu),
     RUNNER_TEST(rows_of_known_lengths_have_the_bits_of_the_product),
+    RUNNER_TEST(parts_of_a_product_have_its_bits),
+    RUNNER_TEST(parts_of_a_band_read_b_once),
+    RUNNER_TEST(parts_that_read_b_for_each_entry_are_not_made),
     RUNNER_TEST(host_and_gpu_share_a_large_product),
     RUNNER_TEST(the_product_of_the_caller_is_the_same_with_and_without_room),
     RUNNER_TEST(without_page_locked_memory_the_host_multiplies),
