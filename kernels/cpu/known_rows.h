@@ -13,6 +13,11 @@ extern "C" {
 
 typedef struct multiply_job sps_known_rows;
 
+/* csr_multiply of the host (core/backend.h); A may be rows of a matrix, whose
+ * offsets do not begin with 0. */
+sps_status spsi_cpu_csr_multiply(sps_context *ctx, const sps_csr *A,
+                                 const sps_csr *B, sps_csr **C_p);
+
 /* Allocates the columns and values of C for C->nnz entries, in huge pages where
  * the system has them; those that it had are freed. */
 sps_status spsi_cpu_known_rows_room(sps_context *ctx, sps_csr *C);

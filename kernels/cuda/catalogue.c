@@ -3,6 +3,7 @@
  * operations and kernels.  It is the only exported symbol. */
 #include "core/module.h"
 #include "cuda/base/wire_device.h"
+#include "cuda/spgemm/csr_far_test.h"
 #include "plan/kernel.h"
 
 #ifndef SPS_CUDA_ARCHITECTURES
@@ -22,4 +23,5 @@ SPS_DEFINE(sps_module, spsi_cuda_catalogue) = {
     .backend = &spsi_backend_cuda,
     .kernels = spsi_cuda_kernels,
     .wire = &spsi_wire_cuda,
+    .multiply_far = spsi_cuda_csr_multiply_far_tested,
 };

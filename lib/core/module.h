@@ -12,10 +12,11 @@
 extern "C" {
 #endif
 
+struct sps_far_test;
 struct sps_kernel;
 struct sps_wire;
 
-#define SPS_MODULE_ABI 4
+#define SPS_MODULE_ABI 5
 
 /* The one exported symbol of the CUDA module: spsi_cuda_catalogue. */
 typedef struct sps_module {
@@ -25,6 +26,10 @@ typedef struct sps_module {
     const sps_backend *backend;
     const struct sps_kernel *const *kernels;  /* NULL-terminated */
     const struct sps_wire *wire;
+    /* For tests: csr_multiply of the backend for matrices in host memory. */
+    sps_status (*multiply_far)(sps_context *ctx, const sps_csr *A,
+                               const sps_csr *B,
+                               const struct sps_far_test *test, sps_csr **C_p);
 } sps_module;
 
 #define SPS_ENGINE_ABI 1

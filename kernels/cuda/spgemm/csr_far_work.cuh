@@ -12,10 +12,12 @@
 #define SPS_CUDA_CSR_FAR_WORK_CUH
 
 #include "cpu/known_rows.h"
+#include "cuda/spgemm/csr_far_test.h"
 
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <unistd.h>
 
 namespace {
 
@@ -33,15 +35,16 @@ struct load {
                                       their number */
 };
 
-constexpr int loads = 5;
+constexpr int entries = 2, exits = 3;    /* slots for panels of A, and of C */
 
 /* The lock is for all members but C, entry and rows. */
 struct far_work {
     std::mutex lock;
     std::condition_variable change;
-    load all[loads];
+    load all[exits + entries];
     int64_t front, back;       /* rows front .. back - 1 of C are not claimed */
     bool over;
+    unsigned late;             /* stages that tests delay */
     const sps_csr *C;
     size_t entry;              /* bytes of a column and a value */
     sps_known_rows *rows;      /* NULL: the host computes none */
@@ -93,6 +96,15 @@ bool claim(far_work &w, bool rows, task *t)
     return true;
 }
 
+void delay(const far_work &w, const task &t)
+{
+    const unsigned stage = !t.of ? SPS_FAR_HOST
+                           : t.of < w.all + exits ? SPS_FAR_LEAVE
+                                                  : SPS_FAR_ENTER;
+
+    if (w.late & stage) usleep(10000);
+}
+
 /* Works until the load `until` has been copied, without it until the end; rows
  * of C only if `rows`. */
 void work(far_work &w, bool rows, const load *until)
@@ -106,6 +118,7 @@ void work(far_work &w, bool rows, const load *until)
             continue;
         }
         held.unlock();
+        delay(w, t);
         if (t.of) copy_piece(*t.of, t.at);
         else spsi_cpu_known_rows_make(w.rows, t.at, t.end);
         held.lock();

@@ -2,7 +2,10 @@
 /* csr_multiply_far.cu - C = A B for matrices in host memory, computed on the
  * device, which need not hold them, and on the host (ApSpGEMM, ACM TACO 2024):
  * B is copied to the device as a whole, A passes in panels of rows, and the
- * rows of C leave while those of the next panel are computed.
+ * rows of C leave while those of the next panel are computed.  If B does not
+ * fit, the rows of A are cut into parts (formats/row_parts.h), and for each of
+ * them the device has the rows of B that it needs; rows of A that need too many
+ * are multiplied by the host.
  *
  *   count   panels of offsets and columns of A: entries of each row of C, so
  *           that C can be allocated, and cut by its bytes;
@@ -10,184 +13,144 @@
  *
  * In the second pass the calling thread drives the device, and the other
  * threads of the host do what csr_far_work.cuh says.  Let m be the stream of
- * the context, d a stream for copies to the host, i a panel:
+ * the context, d a stream for copies to the host, i a panel of the part:
  *
  *     threads   copy A_i+1 to a slot; C_i-1, C_i-2 from their slots to C;
  *               compute the last rows of C
  *     m         wait for A_i in its slot; copy it; compute C_i
  *     d         wait for C_i; copy it to a slot from which C_i-3 has left.
  *
- * Slots are page-locked; A and C are not.  A row of C is computed from the same
- * entries in the same order by either side and in core: all bits are the
- * same. */
+ * The device counts the entries of C_i for the calling thread, so A_i has left
+ * its slot when that thread goes on.  Slots are page-locked; A and C are not.
+ * A row of C is computed from the same entries in the same order by either side
+ * and in core: all bits are the same. */
 #include "core/deadline.h"
-#include "cuda/base/memory.cuh"
-#include "cuda/base/upload.h"
 #include "cuda/spgemm/csr_device.cuh"
-#include "cuda/spgemm/csr_far_work.cuh"
+#include "cuda/spgemm/csr_far_panels.cuh"
 
 namespace {
 
-constexpr size_t largest_panel = (size_t)64 << 20;      /* bytes of A or C */
-constexpr size_t largest_count = 4 * largest_panel;     /* bytes of A in the
-                                                           first pass */
-constexpr size_t least_shared = 4 * largest_panel;      /* bytes of C of which
-                                                           the host computes
-                                                           rows */
-constexpr int64_t most_rows = (int64_t)1 << 20;
-constexpr size_t work_of_row = 64;   /* upper bound of the work memory for a row
-                                        of C */
-constexpr int entries = 2, exits = 3;    /* slots for panels of A, and of C */
+constexpr size_t shared_panels = 4;     /* least number of panels of C of which
+                                           the host computes rows */
+constexpr size_t least_part = (size_t)16 << 20; /* bytes of rows of B for which
+                                                   a part is made */
+constexpr size_t enough_left = (size_t)1 << 30; /* device memory beside B that
+                                                   is enough for panels */
+constexpr int least_products = 4;       /* for an entry of the rows of B of a
+                                           part: with fewer the host is as fast
+                                           as it copies these rows */
 
-static_assert(entries + exits == loads);
+/* ------------------------------------------------------------------- parts */
 
-struct panel {
-    int64_t first, rows;
-};
+/* Copies the rows of B of a part to the device; values only if `values`. */
+sps_status open_part(far_product &q, int64_t i, bool values)
+{
+    const sps_row_part &part = q.parts.part[i];
+    const layout l = layout_of(q, part.named, part.entries);
+    const size_t n = (size_t)part.entries;
+    sps_csr b;
 
-/* A panel of A on its way to the device. */
-struct entering {
-    char *slot;                /* offsets, columns, values: image_of */
-    load *copies;
-    cudaEvent_t sent;
-};
-
-/* A panel of C on its way to the host. */
-struct leaving {
-    panel is;
-    sps_csr *C;                /* in device memory; NULL: none */
-    char *slot;                /* columns, then values */
-    load *copies;
-    cudaEvent_t there;
-};
-
-struct far_product {
-    sps_context *ctx;
-    const sps_csr *A, *B;      /* in host memory, with values of one type */
-    sps_csr *b, *C;            /* B in device memory, C in host memory */
-    size_t value;              /* bytes of a value */
-    size_t budget;             /* device memory for a panel */
-    size_t room_in, room_out;  /* bytes of a slot */
-    char *slots;               /* all of them; NULL before there are any */
-    char *a;                   /* room_in bytes of device memory */
-    int64_t *offset;           /* offsets of the rows of a panel of A */
-    int32_t *count;            /* entries of the rows of a panel of C */
-    cudaStream_t down;
-    cudaEvent_t computed;
-    entering in[entries];
-    leaving out[exits];
-    far_work work;
-    bool driven;
-    sps_status st;
-
-    size_t entry() const { return sizeof(int32_t) + value; }
-    size_t all_slots() const { return entries * room_in + exits * room_out; }
-    size_t bytes(const sps_csr *M, int64_t row) const
-    {
-        return (size_t)(M->rowptr[row + 1] - M->rowptr[row]) * entry();
+    q.a_first = q.A->rowptr[part.first];
+    q.end = part.first + part.rows;
+    spsi_row_parts_make(&q.parts, i, values, &q.a_col, &b);
+    SPS_TRY_RETURN(spoil(q, q.b_at, q.parts.count > 1 ? q.b_bytes : 0));
+    q.b = placed(q, &b, part.named, part.entries, q.b_at);
+    if (q.parts.count > 1 || !values) {
+        SPS_TRY_RETURN(send(q, q.b_at, b.rowptr, l.col));
+        SPS_TRY_RETURN(send(q, q.b_at + l.col, b.col, n * sizeof *b.col));
     }
-};
+    return values ? send(q, q.b_at + l.val, b.val, n * q.value) : SPS_OK;
+}
 
-/* ------------------------------------------------------------------ panels */
-
-/* Returns the panel of rows before `end` that begins with row `first`: at least
- * one row, and as many as the budget allows; `fill`: C->rowptr is known, and
- * two panels of C have to fit as well. */
-panel panel_at(const far_product &q, int64_t first, int64_t end, bool fill)
+/* Returns how many entries of A are in rows that the host has to multiply. */
+int64_t entries_by_host(const far_product &q)
 {
-    const size_t most = fill ? largest_panel : largest_count;
-    size_t all = 0, from = 0, result = 0;
-    int64_t i = first;
+    int64_t n = 0;
 
-    if (end - first > most_rows) end = first + most_rows;
-    for (; i < end; i++) {
-        const size_t c = fill ? q.bytes(q.C, i) : 0, a = q.bytes(q.A, i);
+    for (int64_t i = 0; i < q.parts.count; i++) {
+        const sps_row_part &part = q.parts.part[i];
 
-        from += a;
-        result += c;
-        all += a + 2 * c + work_of_row;
-        if (i > first && (all > q.budget || from > most || result > most))
-            break;
+        if (part.named < 0)
+            n += entries_of(q, {part.first, part.rows});
     }
-    return {first, i - first};
+    return n;
 }
 
-/* Where the arrays of a panel of A begin in its slot, and its bytes. */
-struct image {
-    int64_t first, entries;    /* number of its first entry in A */
-    size_t col, val, all;
-};
-
-image image_of(const far_product &q, const panel &p)
+/* Cuts the product into parts, one if B fits. */
+sps_status open_parts(far_product &q)
 {
-    const int64_t *ptr = q.A->rowptr + p.first;
-    const int64_t n = ptr[p.rows] - ptr[0];
-    const size_t col = (size_t)(p.rows + 1) * sizeof *ptr;
-    const size_t val = (col + (size_t)n * sizeof(int32_t) + 7) & ~(size_t)7;
+    sps_context *ctx = q.ctx;
+    const size_t all = spsi_row_parts_bytes(q.B, q.B->nrow, q.B->nnz);
+    size_t unused, total;
 
-    return {ptr[0], n, col, val, val + (size_t)n * q.value};
-}
+    SPS_TRY_RETURN(ctx->backend->memory(ctx, &unused, &total));
+    const size_t rest = unused / 4 < enough_left ? unused / 4 : enough_left;
+    const bool fit = !q.test.room && all <= unused - rest;
+    const size_t room = fit ? all : q.test.room ? q.test.room : unused / 2;
 
-void set_offsets(const far_product &q, const panel &p, int64_t *offset)
-{
-    for (int64_t i = 0; i <= p.rows; i++)
-        offset[i] = q.A->rowptr[p.first + i] - q.A->rowptr[p.first];
-}
+    if (!fit && !q.test.room && room < least_part)
+        return spsi_cuda_no_memory(ctx, all);
+    SPS_TRY_RETURN(spsi_row_parts_open(ctx, q.A, q.B, room,
+                                       q.test.room ? 0 : least_products,
+                                       &q.parts));
+    if (q.parts.count == 0 || entries_by_host(q) > q.A->nnz / 2)
+        return spsi_cuda_no_memory(ctx, all);
+    for (int64_t i = 0; i < q.parts.count; i++) {
+        const sps_row_part &part = q.parts.part[i];
+        const size_t b = layout_of(q, part.named, part.entries).all;
 
-/* The panel of A whose image is q.a. */
-sps_csr rows_of(const far_product &q, const panel &p)
-{
-    const image m = image_of(q, p);
-    sps_csr rows = *q.A;
-
-    rows.nrow = p.rows;
-    rows.nnz = m.entries;
-    rows.rowptr = (int64_t *)q.a;
-    rows.col = (int32_t *)(q.a + m.col);
-    rows.val = q.a + m.val;
-    rows.place = SPS_CUDA;
-    return rows;
-}
-
-/* Where columns end and values begin in a slot of C with n entries. */
-size_t columns(size_t n)
-{
-    return (n * sizeof(int32_t) + 7) & ~(size_t)7;
-}
-
-/* Sets the sizes of slots, which hold any panel. */
-void measure(far_product &q, bool fill)
-{
-    q.room_in = q.room_out = 0;
-    for (panel p = {}; p.first < q.A->nrow; p.first += p.rows) {
-        p = panel_at(q, p.first, q.A->nrow, fill);
-        const size_t in = image_of(q, p).all;
-        const int64_t *c = q.C->rowptr + p.first;
-        const size_t n = fill ? (size_t)(c[p.rows] - c[0]) : 0;
-        const size_t out = columns(n) + n * q.value;
-
-        q.room_in = in > q.room_in ? in : q.room_in;
-        q.room_out = out > q.room_out ? out : q.room_out;
+        if (part.named >= 0 && b > q.b_bytes) q.b_bytes = b;
     }
-    q.room_in = (q.room_in + 4095) & ~(size_t)4095;
-    q.room_out = (q.room_out + 4095) & ~(size_t)4095;
+    SPS_TRY_RETURN(SPS_NEW(ctx, q.parts.count, &q.by_host));
+    void *p;
+    SPS_TRY_RETURN(spsi_cuda_alloc(ctx, q.b_bytes, &p));
+    q.b_at = (char *)p;
+    return SPS_OK;
 }
 
 /* ------------------------------------------------------------------- count */
 
-sps_status count_panel(const far_product &q, const panel &p)
+sps_status count_panel(far_product &q, const panel &p)
 {
-    const image m = image_of(q, p);
+    const layout l = layout_of(q, p);
     const sps_csr rows = rows_of(q, p);
     int64_t *to = q.C->rowptr + p.first;
 
     set_offsets(q, p, q.offset);
-    SPS_TRY_RETURN(spsi_cuda_upload(q.ctx, q.a, q.offset, m.col));
-    SPS_TRY_RETURN(spsi_cuda_upload(q.ctx, q.a + m.col, q.A->col + m.first,
-                                    (size_t)m.entries * sizeof(int32_t)));
-    SPS_TRY_RETURN(spsi_cuda_csr_count(q.ctx, &rows, q.b, q.count));
+    SPS_TRY_RETURN(send(q, q.a, q.offset, l.col));
+    SPS_TRY_RETURN(send(q, q.a + l.col, columns_of(q, p),
+                        (size_t)rows.nnz * sizeof(int32_t)));
+    SPS_TRY_RETURN(spsi_cuda_csr_count(q.ctx, &rows, &q.b, q.count));
     for (int64_t i = 0; i < p.rows; i++) to[i + 1] = to[i] + q.count[i];
     return spsi_check_deadline(q.ctx, "the product of two matrices");
+}
+
+/* Multiplies rows of A on the host, which is done before C is allocated. */
+sps_status multiply_by_host(far_product &q, int64_t i)
+{
+    const sps_row_part &part = q.parts.part[i];
+    int64_t *to = q.C->rowptr + part.first;
+    sps_csr rows = *q.A;
+
+    rows.nrow = part.rows;
+    rows.rowptr += part.first;
+    SPS_TRY_RETURN(spsi_cpu_csr_multiply(q.ctx, &rows, q.B, &q.by_host[i]));
+    for (int64_t r = 1; r <= part.rows; r++)
+        to[r] = to[0] + q.by_host[i]->rowptr[r];
+    return SPS_OK;
+}
+
+sps_status count_part(far_product &q, int64_t i)
+{
+    panel p = {q.parts.part[i].first, 0};
+
+    if (q.parts.part[i].named < 0) return multiply_by_host(q, i);
+    SPS_TRY_RETURN(open_part(q, i, false));
+    for (; p.first < q.end; p.first += p.rows) {
+        p = panel_at(q, p.first, q.end, false);
+        SPS_TRY_RETURN(count_panel(q, p));
+    }
+    return SPS_OK;
 }
 
 /* Computes the offsets of C, and allocates its entries. */
@@ -195,10 +158,8 @@ sps_status open_result(far_product &q)
 {
     sps_csr *C = q.C;
 
-    for (panel p = {}; p.first < C->nrow; p.first += p.rows) {
-        p = panel_at(q, p.first, C->nrow, false);
-        SPS_TRY_RETURN(count_panel(q, p));
-    }
+    for (int64_t i = 0; i < q.parts.count; i++)
+        SPS_TRY_RETURN(count_part(q, i));
     C->nnz = C->rowptr[C->nrow];
     return spsi_cpu_known_rows_room(q.ctx, C);
 }
@@ -210,57 +171,66 @@ panel claim_panel(far_product &q)
 {
     std::lock_guard<std::mutex> held(q.work.lock);
     const int64_t first = q.work.front;
-    const panel p = first < q.work.back
-        ? panel_at(q, first, q.work.back, true) : panel{first, 0};
+    const int64_t end = q.end < q.work.back ? q.end : q.work.back;
+    const panel p = first < end ? panel_at(q, first, end, true)
+                                : panel{first, 0};
 
     q.work.front += p.rows;
     return p;
 }
 
 /* Begins to copy a panel of A to its slot. */
-sps_status enter(far_product &q, entering &e, const panel &p)
+void enter(far_product &q, entering &e, const panel &p)
 {
-    const image m = image_of(q, p);
-    const size_t n = (size_t)m.entries;
+    const layout at = layout_of(q, p);
+    const int64_t first = q.A->rowptr[p.first];
+    const size_t n = (size_t)entries_of(q, p);
     load &l = *e.copies;
 
-    if (p.rows == 0) return SPS_OK;
-    SPS_CUDA(q.ctx, cudaEventSynchronize(e.sent));
+    if (p.rows == 0) return;
+    if (q.test.poison) memset(e.slot, 0xff, q.room_in);
     set_offsets(q, p, (int64_t *)e.slot);
-    l.to[0] = e.slot + m.col;
-    l.from[0] = (const char *)(q.A->col + m.first);
+    l.to[0] = e.slot + at.col;
+    l.from[0] = (const char *)columns_of(q, p);
     l.bytes[0] = n * sizeof(int32_t);
-    l.to[1] = e.slot + m.val;
-    l.from[1] = (const char *)q.A->val + (size_t)m.first * q.value;
+    l.to[1] = e.slot + at.val;
+    l.from[1] = (const char *)q.A->val + (size_t)first * q.value;
     l.bytes[1] = n * q.value;
     begin_copies(q.work, l);
-    return SPS_OK;
 }
 
 /* Computes the panel of C from that of A in the slot of e. */
-sps_status compute(const far_product &q, const panel &p, const entering &e,
+sps_status compute(far_product &q, const panel &p, const entering &e,
                    leaving &l)
 {
     const sps_csr rows = rows_of(q, p);
+    const size_t bytes = layout_of(q, p).all;
 
-    SPS_CUDA(q.ctx, spsi_cuda_up(q.ctx, q.a, e.slot, image_of(q, p).all));
-    SPS_CUDA(q.ctx, cudaEventRecord(e.sent, spsi_cuda_state(q.ctx)->stream));
+    SPS_TRY_RETURN(late(q, SPS_FAR_UP, spsi_cuda_state(q.ctx)->stream));
+    SPS_TRY_RETURN(copied(q, bytes, spsi_cuda_up(q.ctx, q.a, e.slot, bytes)));
     l.is = p;
-    return spsi_cuda_csr_multiply(q.ctx, &rows, q.b, &l.C);
+    SPS_TRY_RETURN(spsi_cuda_csr_multiply(q.ctx, &rows, &q.b, &l.C));
+    SPS_TRY_RETURN(late_values(q, l.C));
+    return spoil(q, q.a, q.room_in);
 }
 
 /* Queues the copy of l.C to its slot. */
-sps_status depart(const far_product &q, const leaving &l)
+sps_status depart(far_product &q, const leaving &l)
 {
     const size_t n = (size_t)l.C->nnz;
 
+    if (q.test.poison) memset(l.slot, 0xff, q.room_out);
     SPS_CUDA(q.ctx, cudaEventRecord(q.computed,
                                     spsi_cuda_state(q.ctx)->stream));
-    SPS_CUDA(q.ctx, cudaStreamWaitEvent(q.down, q.computed, 0));
-    SPS_CUDA(q.ctx, cudaMemcpyAsync(l.slot, l.C->col, n * sizeof(int32_t),
-                                    cudaMemcpyDeviceToHost, q.down));
-    SPS_CUDA(q.ctx, cudaMemcpyAsync(l.slot + columns(n), l.C->val, n * q.value,
-                                    cudaMemcpyDeviceToHost, q.down));
+    if (!(q.test.omit & SPS_FAR_COMPUTED))
+        SPS_CUDA(q.ctx, cudaStreamWaitEvent(q.down, q.computed, 0));
+    SPS_TRY_RETURN(late(q, SPS_FAR_DOWN, q.down));
+    SPS_TRY_RETURN(copied(q, n * sizeof(int32_t), cudaMemcpyAsync(
+        l.slot, l.C->col, n * sizeof(int32_t), cudaMemcpyDeviceToHost,
+        q.down)));
+    SPS_TRY_RETURN(copied(q, n * q.value, cudaMemcpyAsync(
+        l.slot + columns(n), l.C->val, n * q.value, cudaMemcpyDeviceToHost,
+        q.down)));
     SPS_CUDA(q.ctx, cudaEventRecord(l.there, q.down));
     q.ctx->memory.to_host += (int64_t)(n * q.entry());
     return SPS_OK;
@@ -272,7 +242,9 @@ sps_status arrive(far_product &q, leaving &l)
     const size_t at = (size_t)q.C->rowptr[l.is.first], n = (size_t)l.C->nnz;
     load &c = *l.copies;
 
-    SPS_CUDA(q.ctx, cudaEventSynchronize(l.there));
+    if (!(q.test.omit & SPS_FAR_THERE))
+        SPS_CUDA(q.ctx, cudaEventSynchronize(l.there));
+    SPS_TRY_RETURN(spoil(q, (char *)l.C->val, n * q.value));
     sps_csr_destroy(q.ctx, &l.C);
     c.to[0] = (char *)(q.C->col + at);
     c.from[0] = l.slot;
@@ -284,21 +256,27 @@ sps_status arrive(far_product &q, leaving &l)
     return SPS_OK;
 }
 
+/* Waits for the copies of l, itself one of those that copy. */
+void await_copies(far_product &q, unsigned wait, const load *l)
+{
+    if (!(q.test.omit & wait)) work(q.work, false, l);
+}
+
 sps_status drive(far_product &q)
 {
     panel next = claim_panel(q);
     int64_t i = 0;
 
-    SPS_TRY_RETURN(enter(q, q.in[0], next));
+    enter(q, q.in[0], next);
     for (; next.rows > 0; i++) {
         const panel now = next;
         const entering &e = q.in[i % entries];
         leaving &l = q.out[i % exits];
 
         next = claim_panel(q);
-        SPS_TRY_RETURN(enter(q, q.in[(i + 1) % entries], next));
-        work(q.work, false, l.copies);
-        work(q.work, false, e.copies);
+        enter(q, q.in[(i + 1) % entries], next);
+        await_copies(q, SPS_FAR_LEFT, l.copies);
+        await_copies(q, SPS_FAR_ENTERED, e.copies);
         SPS_TRY_RETURN(compute(q, now, e, l));
         SPS_TRY_RETURN(depart(q, l));
         if (i > 0) SPS_TRY_RETURN(arrive(q, q.out[(i - 1) % exits]));
@@ -306,7 +284,7 @@ sps_status drive(far_product &q)
                                            "the product of two matrices"));
     }
     if (i > 0) SPS_TRY_RETURN(arrive(q, q.out[(i - 1) % exits]));
-    for (leaving &l : q.out) work(q.work, false, l.copies);
+    for (leaving &l : q.out) await_copies(q, SPS_FAR_DONE, l.copies);
     return SPS_OK;
 }
 
@@ -336,6 +314,7 @@ sps_status open_slots(far_product &q)
                                            cudaEventDisableTiming));
     SPS_TRY_RETURN(ctx->backend->share(ctx, q.all_slots(), &p));
     char *slot = q.slots = (char *)p;
+    if (q.test.omit) memset(p, 0, q.all_slots());   /* valid columns */
 
     for (leaving &o : q.out) {
         o.copies = l++;
@@ -348,10 +327,28 @@ sps_status open_slots(far_product &q)
         e.copies = l++;
         e.slot = slot;
         slot += q.room_in;
-        SPS_CUDA(ctx, cudaEventCreateWithFlags(&e.sent,
-                                               cudaEventDisableTiming));
     }
     return SPS_OK;
+}
+
+/* Copies the rows of C that the host has multiplied. */
+void take_from_host(const far_product &q, int64_t i)
+{
+    const size_t at = (size_t)q.C->rowptr[q.parts.part[i].first];
+    const size_t n = (size_t)q.by_host[i]->nnz;
+
+    if (n == 0) return;
+    memcpy(q.C->col + at, q.by_host[i]->col, n * sizeof *q.C->col);
+    memcpy((char *)q.C->val + at * q.value, q.by_host[i]->val, n * q.value);
+}
+
+sps_status fill_part(far_product &q, int64_t i, size_t bytes)
+{
+    SPS_TRY_RETURN(open_part(q, i, true));
+    q.work.front = q.parts.part[i].first;
+    q.work.over = q.driven = false;
+    spsi_team_run(q.ctx, q.ctx->threads, (int64_t)bytes, take_part, &q);
+    return q.st;
 }
 
 sps_status fill(far_product &q)
@@ -363,11 +360,15 @@ sps_status fill(far_product &q)
     q.work.back = q.C->nrow;
     q.work.C = q.C;
     q.work.entry = q.entry();
-    if (ctx->threads > 1 && all >= least_shared &&
+    if (ctx->threads > 1 && !q.test.alone && all >= shared_panels * q.most &&
         spsi_cpu_known_rows_open(ctx, q.A, q.B, q.C, &q.work.rows) != SPS_OK)
         q.work.rows = NULL;
-    spsi_team_run(ctx, ctx->threads, (int64_t)all, take_part, &q);
-    return q.st;
+    for (int64_t i = 0; i < q.parts.count; i++) {
+        if (q.parts.part[i].first >= q.work.back) break;
+        if (q.parts.part[i].named < 0) take_from_host(q, i);
+        else SPS_TRY_RETURN(fill_part(q, i, all));
+    }
+    return SPS_OK;
 }
 
 /* ------------------------------------------------------------------- whole */
@@ -394,7 +395,7 @@ sps_status make(far_product &q)
     const int64_t rows = q.A->nrow < most_rows ? q.A->nrow : most_rows;
     size_t unused, total;
 
-    SPS_TRY_RETURN(spsi_csr_upload(ctx, q.B, &q.b));
+    SPS_TRY_RETURN(open_parts(q));
     SPS_TRY_RETURN(ctx->backend->memory(ctx, &unused, &total));
     q.budget = unused / 2;
     SPS_TRY_RETURN(SPS_NEW(ctx, rows + 1, &q.offset));
@@ -433,11 +434,14 @@ void release(far_product &q)
         sps_csr_destroy(ctx, &l.C);
         drop_event(l.there);
     }
-    for (entering &e : q.in) drop_event(e.sent);
     ctx->backend->unshare(ctx, q.slots, q.all_slots());
     spsi_cpu_known_rows_close(&q.work.rows);
     drop_image(q);
-    sps_csr_destroy(ctx, &q.b);
+    if (q.b_at) spsi_cuda_release(ctx, q.b_at, q.b_bytes);
+    for (int64_t i = 0; q.by_host && i < q.parts.count; i++)
+        sps_csr_destroy(ctx, &q.by_host[i]);
+    spsi_free(ctx, q.by_host);
+    spsi_row_parts_close(&q.parts);
     spsi_free(ctx, q.offset);
     spsi_free(ctx, q.count);
     cudaGetLastError();
@@ -445,16 +449,22 @@ void release(far_product &q)
 
 } // namespace
 
-sps_status spsi_cuda_csr_multiply_far(sps_context *ctx, const sps_csr *A,
-                                      const sps_csr *B, sps_csr **C_p)
+sps_status spsi_cuda_csr_multiply_far_tested(sps_context *ctx,
+                                             const sps_csr *A,
+                                             const sps_csr *B,
+                                             const sps_far_test *test,
+                                             sps_csr **C_p)
 {
     far_product q = {};
     sps_status st;
 
     q.ctx = ctx;
+    q.test = *test;
     q.A = A;
     q.B = B;
     q.value = A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
+    q.most = test->panel ? test->panel : largest_panel;
+    q.work.late = test->late;
     spsi_cuda_pool_begin(ctx);
     st = make(q);
     release(q);
@@ -462,4 +472,12 @@ sps_status spsi_cuda_csr_multiply_far(sps_context *ctx, const sps_csr *A,
     if (st == SPS_OK) *C_p = q.C;
     else sps_csr_destroy(ctx, &q.C);
     return st;
+}
+
+sps_status spsi_cuda_csr_multiply_far(sps_context *ctx, const sps_csr *A,
+                                      const sps_csr *B, sps_csr **C_p)
+{
+    const sps_far_test none = {};
+
+    return spsi_cuda_csr_multiply_far_tested(ctx, A, B, &none, C_p);
 }

@@ -304,10 +304,10 @@ START_TEST(host_and_gpu_share_a_large_product)
 
     GPU_ONLY();
     if (runner_quick()) runner_leave_out("a product of 300 MB");
-    ctx = runner_context();
     A = zoo_rows(n, n, length, 5, 0, 5, ZOO_RANDOM, SPS_F64);
     B = zoo_rows(n, n, ten, 1, 0, 6, ZOO_RANDOM, SPS_F64);
     for (int limited = 0; limited < 2; limited++) {
+        ctx = runner_context();
         if (limited) limit(ctx, B, (size_t)150 << 20);
         down = -ctx->memory.to_host;
         made = multiply_far(ctx, A, B, "a large product");
@@ -318,10 +318,10 @@ START_TEST(host_and_gpu_share_a_large_product)
         if (limited)
             ck_assert_uint_le(ctx->memory.device_peak,
                               ctx->opt.max_device_bytes);
+        sps_context_destroy(&ctx);
     }
     zoo_free(&A);
     zoo_free(&B);
-    sps_context_destroy(&ctx);
 }
 END_TEST
 
