@@ -112,6 +112,17 @@ static const sps_plan *sequence_of(const sps_operator *op,
     return plan;
 }
 
+double spsi_operator_copy_seconds(const sps_operator *op, int k, int count)
+{
+    const sps_plan *plan = k == 1 ? op->vector : op->block;
+    double passes = count;
+
+    if (op->ranks || !plan || plan->streamed == 0 || count == 0) return 0;
+    if (count > 1 && plan->kernel->gives & SPS_SEQUENCES)
+        passes = ((const sps_sequence_plan *)plan)->passes(plan, count);
+    return passes * (double)plan->streamed / op->ctx->machine.link;
+}
+
 sps_status spsi_operator_apply_sequence(const sps_operator *op,
                                         const sps_spmm_args *args, int count)
 {

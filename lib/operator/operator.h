@@ -130,6 +130,9 @@ sps_status spsi_operator_apply_fused(const sps_operator *op, bool plain,
  * Kernels that can, read A less often (plan/sequence.h). */
 sps_status spsi_operator_apply_sequence(const sps_operator *op,
                                         const sps_spmm_args *args, int count);
+/* Returns the seconds in which a streamed matrix is copied to the GPU for one
+ * sequence of `count` products; 0 if the matrix is not streamed. */
+double spsi_operator_copy_seconds(const sps_operator *op, int k, int count);
 /* Returns whether the kernel for blocks of k columns can fuse an epilogue.  A
  * product with one is still computed in several passes if the layouts of its
  * blocks differ or X has more columns than the plan. */

@@ -12,11 +12,13 @@ enum { SPS_SEQUENCES = 128 };
 
 /* sequence computes `count` products in order, each with the Y of the one
  * before as its X; A is square, and all have two blocks as their X and Y, by
- * turns, and an epilogue. */
+ * turns, and an epilogue.  passes returns how many times A is read for
+ * them. */
 typedef struct sps_sequence_plan {
     sps_plan super;
     sps_status (*sequence)(const sps_plan *plan, const sps_spmm_args *args,
                            int count);
+    int (*passes)(const sps_plan *plan, int count);
 } sps_sequence_plan;
 
 #endif

@@ -119,7 +119,10 @@ static void set_roots(struct chebyshev *m)
  * small systems use Jacobi: 1.15 / 15 of a synchronisation and 15 products take
  * longer.  On a CPU products take up to three times as long as their bytes
  * suggest relative to block passes (7 to 27 entries a row, 16 columns).  On a
- * GPU with slow double precision their arithmetic counts (slow_fma). */
+ * GPU with slow double precision their arithmetic counts (slow_fma).  If A is
+ * streamed to the GPU, products take at least as long as its copies: the d - 1
+ * products those of a few passes, a single product half of one, since the host
+ * may have a share in it. */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
     const bool gpu = M->ctx->opt.place == SPS_CUDA;
@@ -133,12 +136,17 @@ static double predicted(const sps_precond *M, int d, double iterations)
     const double product = A + slower * block *
                            (spsi_operator_fuses(M->A, M->width) ? 3 : 10);
     const double wait = m->sync;
+    const double one = fmax(A, spsi_operator_copy_seconds(M->A, M->width, 1) /
+                                   2);
+    const double others = fmax((d - 1) * product,
+                               spsi_operator_copy_seconds(M->A, M->width,
+                                                          d - 1));
 
     if (d == 1)
-        return iterations * (0.18 * wait + A +
+        return iterations * (0.18 * wait + one +
                              (M->passes - (gpu ? 6 : 0)) * block);
     return (1.15 * iterations / d + 1) *
-           ((1 + 0.1 * d) * wait + M->passes * block + A + (d - 1) * product);
+           ((1 + 0.1 * d) * wait + M->passes * block + one + others);
 }
 
 /* Returns the iterations of Jacobi to a reduction of 1e-8, by the usual

@@ -23,6 +23,8 @@ namespace {
 
 static_assert(offsetof(sps_stream_plan, sequence) ==
               offsetof(sps_sequence_plan, sequence));
+static_assert(offsetof(sps_stream_plan, passes) ==
+              offsetof(sps_sequence_plan, passes));
 
 bool fits(const sps_problem *p, const char **why_not)
 {
@@ -60,11 +62,17 @@ sps_status sequence(const sps_plan *super, const sps_spmm_args *args, int count)
     return spsi_stream_sequence((sps_stream_plan *)super, args, count);
 }
 
+int passes(const sps_plan *super, int count)
+{
+    return spsi_stream_passes((const sps_stream_plan *)super, count);
+}
+
 sps_status plan(sps_plan *super, const sps_problem *p)
 {
     sps_stream_plan *plan = (sps_stream_plan *)super;
 
     plan->sequence = sequence;
+    plan->passes = passes;
     SPS_TRY_RETURN(spsi_stream_build(plan, p));
     snprintf(super->detail, sizeof super->detail,
              "%lld of %lld panels streamed, %.3g MB",

@@ -17,12 +17,14 @@ void spsi_stream_clear(sps_stream_plan *plan);
 /* stream_ring.cu: opens and closes the ring of slots on the device;
  * spsi_stream_pass computes one product by a pass over all panels;
  * spsi_stream_sequence several products, of which each has as its X the Y of
- * the one before (plan/sequence.h), by as few passes as the slots allow. */
+ * the one before (plan/sequence.h), by as few passes as the slots allow;
+ * spsi_stream_passes returns their number. */
 sps_status spsi_stream_ring_open(sps_stream_plan *plan);
 void spsi_stream_ring_close(sps_stream_plan *plan);
 sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args);
 sps_status spsi_stream_sequence(sps_stream_plan *plan,
                                 const sps_spmm_args *args, int count);
+int spsi_stream_passes(const sps_stream_plan *plan, int count);
 
 /* Queues the next step of a pass, if there is one; *more becomes whether there
  * are others. */

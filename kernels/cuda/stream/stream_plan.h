@@ -122,7 +122,9 @@ typedef struct sps_stream_chunk {
 typedef struct sps_stream_plan {
     sps_plan super;
     sps_status (*sequence)(const sps_plan *plan, const sps_spmm_args *args,
-                        int count);     /* the member of sps_sequence_plan */
+                           int count);
+    int (*passes)(const sps_plan *plan, int count);    /* these two as in
+                                                          sps_sequence_plan */
     sps_stream_panel *panel;
     int64_t panels, resident, panels_room;
     sps_stream_chunk *chunk;

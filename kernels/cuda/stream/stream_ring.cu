@@ -304,15 +304,23 @@ sps_status spsi_stream_pass(sps_stream_plan *plan, const sps_spmm_args *args)
     return end(plan, st);
 }
 
+int spsi_stream_passes(const sps_stream_plan *plan, int count)
+{
+    const int most = together(plan, count);
+
+    return (count + most - 1) / most;
+}
+
 sps_status spsi_stream_sequence(sps_stream_plan *plan,
                                 const sps_spmm_args *args, int count)
 {
     const int most = together(plan, count);
+    const int passes = (count + most - 1) / most;
 
     SPS_TRY_RETURN(spsi_cuda_enter(plan->super.ctx));
     spsi_note(plan->super.ctx, "spmm.stream: %d products with the matrix by %d "
-              "%s over its panels", count, (count + most - 1) / most,
-              count > most ? "passes" : "pass");
+              "%s over its panels", count, passes,
+              passes > 1 ? "passes" : "pass");
     for (int some; count > 0; count -= some, args += some) {
         pass w = pass_of(plan);
 

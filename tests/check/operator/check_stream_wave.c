@@ -222,6 +222,48 @@ START_TEST(a_matrix_without_a_band_passes_for_each_product)
 }
 END_TEST
 
+/* The band with rows that sum to a ten-thousandth of their diagonal. */
+static sps_csr *nearly_singular(void)
+{
+    sps_csr *A = narrow();
+    double *v = A->val;
+
+    for (int64_t i = 0; i < A->nrow; i++) {
+        double sum = 0;
+        int64_t own = 0;
+
+        for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++) {
+            if (A->col[p] == i) own = p;
+            else sum += v[p] = -1 - 1.0 / (double)(9 + (i + A->col[p]) % 8191);
+        }
+        v[own] = -1.0001 * sum;
+    }
+    return A;
+}
+
+/* One pass for all products of an application: high degrees cost little.  One
+ * pass for each: no degree saves any. */
+START_TEST(the_degree_is_chosen_by_the_passes_that_it_takes)
+{
+    GPU_ONLY();
+    for (int band = 1; band >= 0; band--) {
+        sps_csr *A = nearly_singular();
+        pair p;
+
+        for (int64_t i = 0; !band && i < A->nrow; i += 1000)
+            A->col[A->rowptr[i]] = 0;
+        if (!band) A->props = 0;
+        open_with(&p, A, 0, some_panels(A) / 18 * 22);
+        ck_assert_msg(band ? p.streamed->products >= 4
+                           : p.streamed->products == 0,
+                      "degree %d, %d on the GPU; %s",
+                      p.streamed->products + 1, p.right->products + 1,
+                      in_use(p.far));
+        close_pair(&p);
+    }
+}
+END_TEST
+
 START_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial)
 {
     pair p;
@@ -324,6 +366,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_polynomial_of_degree_4_copies_a_band_once),
     RUNNER_TEST(a_polynomial_of_degree_8_copies_a_band_one_and_a_half_times),
     RUNNER_TEST(a_matrix_without_a_band_passes_for_each_product),
+    RUNNER_TEST(the_degree_is_chosen_by_the_passes_that_it_takes),
     RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial),
     RUNNER_TEST(a_wait_that_is_left_out_of_a_polynomial_is_noticed),
     RUNNER_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right),
