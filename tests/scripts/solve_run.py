@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -369,6 +370,43 @@ def dry_run_tells_the_memory_of_a_real_run(tmp):
         assert said["bytes_host"] <= 1.1 * real["bytes_host"] + (2 << 20)
         assert abs(said["bytes_device"] - real["bytes_device"]) <= \
             0.1 * real["bytes_device"]
+
+
+def a_matrix_beyond_the_gpu_is_streamed(tmp):
+    """The same bits as with all of the GPU; what stays there, what is copied
+    and how long that takes is told."""
+    if BASE[1] != "cuda":
+        raise Skip("a GPU is needed")
+    m, out, x = f"{tmp}/e.mtx", f"{tmp}/r.json", f"{tmp}/x.mtx"
+    subprocess.run([MTXGEN, "elasticity", "32", "-perturb", "1", "-shift",
+                    "1", "-o", m, "-quiet"], check=True)
+    most = 120 << 20
+    common = ["-A", m, "-nrhs", 2, "-json", out, "-solver", "block_cg",
+              "-precond", "jacobi", *BASE]
+    limit = ["-maxdevmem", most]
+    run(*common, "-kernel", "spmm.plain", "-o", x)
+    with open(x, "rb") as f:
+        right = f.read()
+    for words in ["-dry-run"], ["-explain"]:
+        p = run(*common, *limit, *words)
+        said = re.search(rb"in host memory: (\d+) bytes stay on the GPU, (\d+) "
+                         rb"are copied there in each product; predicted (\S+) s",
+                         p.stdout)
+        assert said, p.stdout
+        stay, copied = int(said[1]), int(said[2])
+        entries = load_json(out)["nnz"]
+        print(f"    {stay} bytes stay, {copied} copied, {said[3].decode()} s")
+        assert 8 * entries <= stay + copied <= 12 * entries
+        assert stay > 0 and copied > 4 << 20
+        assert copied / 100e9 <= float(said[3]) <= copied / 5e9 + 1e-3
+    run(*common, *limit, "-o", x)
+    report = load_json(out)
+    assert report["kernel"] == "spmm.stream", report["kernel"]
+    assert report["status"] == "converged"
+    assert report["bytes_device"] <= most
+    assert any("stays in host memory" in n for n in report["notes"])
+    with open(x, "rb") as f:
+        assert f.read() == right, "other bits"
 
 
 def host_memory_is_limited(tmp):
