@@ -26,11 +26,13 @@ constexpr int64_t once_bytes = (int64_t)1 << 30;   /* largest memory for rows */
 constexpr int64_t once_small = (int64_t)64 << 20;  /* memory taken unasked */
 constexpr int once_ahead = 4;        /* rows of B that are loaded together */
 
-/* As walk_row, with loads of several rows of B in progress. */
+/* As walk_row, with loads of several rows of B in progress.  It ends early when
+ * each group of the warp has come to its end or has a thread that found the
+ * table `full`. */
 template <int G, class V, class F>
 __device__ __forceinline__ void
 walk_ahead(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
-           row_part row, const F &add)
+           row_part row, const bool &full, const F &add)
 {
     const int longest = g.most(row.length);
 
@@ -41,9 +43,11 @@ walk_ahead(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
 
 #pragma unroll 1
         for (int e = 0; e < entries; e += once_ahead) {
+            const bool over = g.ballot(full) != 0;
             int32_t c[once_ahead];
             V b[once_ahead];
 
+            if (!__any_sync(all_lanes, !over && base + e < row.length)) return;
 #pragma unroll
             for (int u = 0; u < once_ahead; u++) {
                 const int64_t from = g.get(mine.start, e + u) + g.lane;
@@ -60,8 +64,8 @@ walk_ahead(const group<G> &g, const csr_factor<V> &A, const csr_factor<V> &B,
 
                 if (c[u] >= 0) add(a, b[u], c[u]);
 #pragma unroll 1
-                for (int q = G + g.lane; __any_sync(all_lanes, q < length);
-                     q += G)
+                for (int q = G + g.lane;
+                     __any_sync(all_lanes, q < length && !full); q += G)
                     if (q < length) add(a, B.val[start + q], B.col[start + q]);
                 g.sync();
             }
@@ -98,7 +102,7 @@ fill_once(csr_factor<V> A, csr_factor<V> B, once_task w, int32_t *col, V *val)
         sum[t] = (V)-0.0;
     }
     g.sync();
-    walk_ahead(g, A, B, part_of(A, row), [&](V a, V b, int32_t c) {
+    walk_ahead(g, A, B, part_of(A, row), full, [&](V a, V b, int32_t c) {
         bool fresh;
         const int to = full ? -1
                      : table_insert(key, w.bits, c, 1 << w.bits, &fresh);
