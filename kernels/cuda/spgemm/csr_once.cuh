@@ -25,6 +25,7 @@ constexpr int once_most = 9;         /* largest table, 2^9 columns */
 constexpr int64_t once_bytes = (int64_t)1 << 30;   /* largest memory for rows */
 constexpr int64_t once_small = (int64_t)64 << 20;  /* memory taken unasked */
 constexpr int once_ahead = 4;        /* rows of B that are loaded together */
+constexpr int64_t once_few = 1 << 16;   /* rows, see once_bits */
 
 /* As walk_row, with loads of several rows of B in progress.  It ends early when
  * each group of the warp has come to its end or has a thread that found the
@@ -175,16 +176,15 @@ int once_group(const product &p, int bits)
     return wide < 1 << bits ? wide : 1 << bits;
 }
 
-/* Returns the size of a table that all but a few rows fit, in bits, by the
- * sample, or 0 if rows differ too much. */
-int once_bits(const product &p, size_t entry)
+/* Returns the size of a table, in bits, that all rows of the sample fit, or
+ * most of them unless `all`; 0 if rows differ too much. */
+int table_for(const product &p, bool all, size_t entry)
 {
     int64_t rows = 0, room = 0, left;
     int t = 0;
 
     for (int s = 0; s < tiers; s++) rows += p.sample[s];
-    if (rows == 0) return 0;
-    for (left = rows; left > rows / 64 && t < tiers; t++) {
+    for (left = rows; left > (all ? 0 : rows / 64) && t < tiers; t++) {
         left -= p.sample[t];
         room += (int64_t)p.sample[t] * table_limit(least_bits + t);
     }
@@ -192,6 +192,16 @@ int once_bits(const product &p, size_t entry)
 
     return t > 0 && bits <= once_most && rows * limit <= 3 * room &&
            p.A->nrow * limit * (int64_t)entry <= once_bytes ? bits : 0;
+}
+
+/* Returns the size of a table that all but a few rows fit, or all of them if
+ * there are not many: the passes over rows that do not fit take longer than
+ * larger tables do. */
+int once_bits(const product &p, size_t entry)
+{
+    const int all = p.A->nrow <= once_few ? table_for(p, true, entry) : 0;
+
+    return all > 0 ? all : table_for(p, false, entry);
 }
 
 template <class V>
