@@ -9,11 +9,12 @@
  * is found by arithmetic, and the values of R rows of C are stored from shared
  * memory in contiguous pieces.
  *
- * A warp computes 2 or 3 rows of C, and for R = 6 a third of the six.  It
- * visits the blocks of A in ascending order.  For 8 blocks of A at once, with 4
- * lanes for each, it looks up the positions in C of the blocks of B by which
- * they are multiplied, once for each block of B.  Then each lane takes one
- * column of a block row of B and adds K products to each of 2 or 3 sums.  Each
+ * A warp computes the R rows of a block row of C or, where these are long, a
+ * segment of their columns, for which it needs a segment of each block row of
+ * B.  It visits the blocks of A in ascending order.  For 8 blocks of A at once,
+ * with 4 lanes for each, it looks up the positions in C of the blocks of B by
+ * which they are multiplied, once for each block of B.  Then each lane takes
+ * one column of a block row of B and adds K products to each of R sums.  Each
  * sum is the chain of csr_product.cuh.
  *
  * A step multiplies a block of A by 32 columns of B.  The values of B are
@@ -98,6 +99,29 @@ find_faults(const int64_t *__restrict__ rowptr,
     if (threadIdx.x % 32 == 0 && known & ~held) atomicOr(faults, known);
 }
 
+/* Returns the largest block size whose faults, of columns or of rows, are not
+ * in the bits `faults`, or 0 if there is none. */
+inline int size_without(int faults, bool columns)
+{
+    for (int t = 0; t < block_kinds; t++)
+        if (!(faults >> (columns ? block_kinds + t : t) & 1))
+            return block_size(t);
+    return 0;
+}
+
+/* Returns the faults that A has because its number of rows or columns is not a
+ * multiple of a block size. */
+inline int faults_of_size(const sps_csr *A)
+{
+    int faults = 0;
+
+    for (int t = 0; t < block_kinds; t++) {
+        if (A->nrow % block_size(t)) faults |= 1 << t;
+        if (A->ncol % block_size(t)) faults |= 1 << (block_kinds + t);
+    }
+    return faults;
+}
+
 /* The pattern of the blocks of a matrix: offsets of its block rows, and block
  * columns. */
 struct block_pattern {
@@ -142,9 +166,9 @@ spread_offsets(const int64_t *__restrict__ blocks, int64_t rows, int r, int s,
 /* blocks_ahead: number of blocks of A that a warp holds in shared memory at
  * once; lanes_each: number of lanes that look up positions for each of them. */
 constexpr int blocks_ahead = 8, lanes_each = 32 / blocks_ahead;
-/* Number of blocks of a block row of B whose positions in C are kept in shared
- * memory; the positions of further blocks are looked up by each lane. */
-constexpr int places_each = 32;
+/* Largest number of blocks of a block row of B whose positions in C are kept in
+ * shared memory; the positions of further blocks are looked up by each lane. */
+constexpr int places_most = 128;
 /* Largest number of entries of a row of B that block_of supports. */
 constexpr int block_row_most = 32000;
 
@@ -160,11 +184,13 @@ template <class V> struct blocks_task {
     block_pattern A, B, C;
     const V *__restrict__ a, *__restrict__ b;
     row_list rows;            /* block rows of C */
-    int parts;                /* number of warps for a block row; each computes
-                                 R rows */
+    int parts;                /* number of segments of a block row of C, each
+                                 computed by a warp */
+    int places;               /* number of blocks of a block row of B whose
+                                 positions are kept */
     int size;                 /* S, the number of columns of a block of B */
     int inverse;              /* 2^16 / S, rounded up */
-    int most;                 /* largest number of blocks of a block row of C */
+    int most;                 /* largest number of blocks of a segment */
     bool known;               /* the columns of C are stored already */
     int32_t *col;
     V *val;
@@ -176,23 +202,24 @@ template <class V> struct blocks_task {
 
 /* Returns the shared memory of a warp in bytes, for values of `number`
  * bytes. */
-inline size_t blocks_shared(int r, int k, int size, int most, size_t number)
+inline size_t blocks_shared(int r, int k, int size, int most, int places,
+                            size_t number)
 {
     return ((size_t)r * size * most +
             block_pitch(r, k, number) * blocks_ahead) * number +
            (size_t)(most + most % 2) * sizeof(int32_t) +
-           blocks_ahead * places_each * sizeof(int16_t);
+           (size_t)blocks_ahead * places * sizeof(int16_t);
 }
 
 /* The part of the shared memory that belongs to a warp. */
 template <int R, int K, class V> struct blocks_room {
     V *a;                     /* values of blocks_ahead blocks of A */
-    V *sum;                   /* sums of R rows of C */
-    int32_t *key;             /* block columns of the row of C */
+    V *sum;                   /* sums of R rows of the segment */
+    int32_t *key;             /* block columns of the segment */
     int n;                    /* number of elements of `key` */
     int16_t *place;           /* for each block of A in `a`: the positions, in a
-                                 row of C, of the first blocks of its block row
-                                 of B; -1: none */
+                                 row of the segment, of the first blocks of its
+                                 block row of B; -1: none */
 
     __device__ blocks_room(const blocks_task<V> &t, int n) : n(n)
     {
@@ -205,7 +232,7 @@ template <int R, int K, class V> struct blocks_room {
         sum = all + own * sums;
         key = (int32_t *)(all + warps * sums) + own * t.most;
         place = (int16_t *)((int32_t *)(all + warps * sums) +
-                            warps * t.most) + own * blocks_ahead * places_each;
+                            warps * t.most) + own * blocks_ahead * t.places;
     }
 };
 
@@ -219,22 +246,45 @@ template <int R, int K, class V> struct blocks_group {
     V a[R][each];
 };
 
-/* A step: the columns q + lane of the block row of B that block e of the group
- * selects; b: their K values in this lane. */
+/* A step: the columns q + lane, up to `end`, of the block row of B that block e
+ * of the group selects; b: their K values in this lane. */
 template <int K, class V> struct blocks_step {
-    int e, q, width;
+    int e, q, end;
     V b[K];
 };
 
-/* Computes R rows of a block row of C. */
-template <int R, int K, class V> struct blocks_row {
+/* A segment of a block row of C: the block columns above `low`, up to
+ * `high`. */
+struct blocks_segment {
+    int first, last;          /* it begins at block number `first` of the row,
+                                 and ends before `last` */
+    int32_t low, high;
+};
+
+/* Returns segment number `part` of the block row, whose n block columns begin
+ * at `at`.  The first and the last one contain all columns that the row does
+ * not have. */
+template <class V>
+__device__ __forceinline__ blocks_segment
+segment_of(const blocks_task<V> &t, int64_t at, int n, int part)
+{
+    const int first = (int)((int64_t)n * part / t.parts);
+    const int last = (int)((int64_t)n * (part + 1) / t.parts);
+
+    return {first, last, first > 0 ? t.C.col[at + first - 1] : -1,
+            last < n ? last > 0 ? t.C.col[at + last - 1] : -1 : INT32_MAX};
+}
+
+/* Computes R rows of a segment of a block row of C; split: whether there are
+ * several segments. */
+template <int R, int K, bool split, class V> struct blocks_row {
     static constexpr int pitch = block_pitch(R, K, sizeof(V));
     const blocks_task<V> &t;
     const blocks_room<R, K, V> &to;
     int lane;
-    int64_t first, from;      /* index of the first block of A, and of its value
-                                 in the first row */
+    int64_t first;            /* index of the first block of A */
     int length;
+    int32_t low, high;        /* the segment's */
 
     /* Returns, for lane e, the column of block base + e of A. */
     __device__ int32_t column(int base) const
@@ -259,8 +309,8 @@ template <int R, int K, class V> struct blocks_row {
 #pragma unroll
             for (int i = 0; i < g->each; i++)
                 if (lane + 32 * i < width)
-                    g->a[r][i] = t.a[from + ((int64_t)r * length + base) * K +
-                                     lane + 32 * i];
+                    g->a[r][i] = t.a[(first * R + (int64_t)r * length + base) *
+                                         K + lane + 32 * i];
     }
     /* Stores the values of a group in shared memory. */
     __device__ void store(const blocks_group<R, K, V> &g) const
@@ -306,51 +356,74 @@ template <int R, int K, class V> struct blocks_row {
                 place[j * step] = (int16_t)(
                     to.n > 0 && to.key[low[j]] == c[j] ? low[j] * t.size : -1);
     }
-    /* Looks up the positions of the first blocks of the block rows of B. */
-    __device__ void look_up(const blocks_group<R, K, V> &g) const
+    /* Looks up the positions of the first blocks of the block rows of B.
+     * Returns, in lane e, the columns that belong to the segment of the block
+     * row of B that block e selects: the first one, and in the upper half word
+     * the one behind the last. */
+    __device__ unsigned look_up(const blocks_group<R, K, V> &g) const
     {
         constexpr int together = 4;
         const int e = lane / lanes_each;
         const int64_t start = __shfl_sync(all_lanes, g.start, e);
-        const int count = min(t.block_of(__shfl_sync(all_lanes, g.width, e)),
-                              places_each);
-        int16_t *place = to.place + e * places_each;
+        const int all = t.block_of(__shfl_sync(all_lanes, g.width, e));
+        const int count = split ? all : min(all, t.places);
+        int16_t *place = to.place + e * t.places;
+        int before = 0, within = 0;
 
         for (int i = lane % lanes_each; i < count; i += together * lanes_each) {
             int32_t c[together];
 
 #pragma unroll
-            for (int j = 0; j < together; j++)
-                c[j] = i + j * lanes_each < count
-                           ? t.B.col[start + i + j * lanes_each] : -1;
+            for (int j = 0; j < together; j++) {
+                const int at = i + j * lanes_each;
+
+                c[j] = at < count ? t.B.col[start + at] : -1;
+                before += at < count && c[j] <= low;
+                within += at < count && c[j] <= high;
+                if (at >= t.places) c[j] = -1;
+            }
             positions(c, lanes_each, place + i);
         }
+        return split ? sum_of_block((unsigned)(before | within << 16)) *
+                           (unsigned)t.size
+                     : (unsigned)g.width << 16;
     }
-    /* Makes *s the step of block e of the group from column q on, and loads its
-     * values of B. */
-    __device__ void load(const blocks_group<R, K, V> &g, int e, int q,
-                         blocks_step<K, V> *s) const
+    /* Returns, in lane e, the sum of x over the lanes of block e. */
+    __device__ unsigned sum_of_block(unsigned x) const
     {
-        const int64_t start = __shfl_sync(all_lanes, g.start, e % blocks_ahead);
-        const int width = __shfl_sync(all_lanes, g.width, e % blocks_ahead);
+        for (int d = lanes_each / 2; d > 0; d /= 2)
+            x += __shfl_xor_sync(all_lanes, x, d);
+        return __shfl_sync(all_lanes, x, lane % blocks_ahead * lanes_each);
+    }
+    /* Makes *s the step of block e of the group from column q on, or from its
+     * first one if q < 0, and loads its values of B; range: what look_up
+     * returns. */
+    __device__ void load(const blocks_group<R, K, V> &g, unsigned range, int e,
+                         int q, blocks_step<K, V> *s) const
+    {
+        const int from = e % blocks_ahead;
+        const int64_t start = __shfl_sync(all_lanes, g.start, from);
+        const int width = __shfl_sync(all_lanes, g.width, from);
+        const unsigned columns = split ? __shfl_sync(all_lanes, range, from)
+                                       : (unsigned)width << 16;
 
         s->e = e;
-        s->q = q;
-        s->width = e < blocks_ahead ? width : 0;
-        if (q + lane >= s->width) return;
-        const V *b = t.b + start * K * t.size + q + lane;
+        s->q = q < 0 ? (int)(columns & 0xffff) : q;
+        s->end = e < blocks_ahead ? (int)(columns >> 16) : 0;
+        if (s->q + lane >= s->end) return;
+        const V *b = t.b + start * K * t.size + s->q + lane;
 
 #pragma unroll
         for (int k = 0; k < K; k++) s->b[k] = b[(int64_t)k * width];
     }
     /* Makes *s the step that follows `before`, and loads its values of B. */
-    __device__ void follow(const blocks_group<R, K, V> &g,
+    __device__ void follow(const blocks_group<R, K, V> &g, unsigned range,
                            const blocks_step<K, V> &before,
                            blocks_step<K, V> *s) const
     {
-        const bool on = before.q + 32 < before.width;
+        const bool on = before.q + 32 < before.end;
 
-        load(g, before.e + !on, on ? before.q + 32 : 0, s);
+        load(g, range, before.e + !on, on ? before.q + 32 : -1, s);
     }
     /* Adds the products of a step; returns false if C has no place for them. */
     __device__ bool add(const blocks_group<R, K, V> &g,
@@ -360,10 +433,10 @@ template <int R, int K, class V> struct blocks_row {
         int64_t start = 0;
         int at;
 
-        if (s.width > places_each * t.size)
+        if (s.end > t.places * t.size)
             start = __shfl_sync(all_lanes, g.start, s.e);
-        if (q >= s.width) return true;
-        if (block < places_each) at = to.place[s.e * places_each + block];
+        if (q >= s.end) return true;
+        if (block < t.places) at = to.place[s.e * t.places + block];
         else at = position(t.B.col[start + block]);
         if (at < 0) return false;
         const V *a = (const V *)__builtin_assume_aligned(to.a + s.e * pitch,
@@ -385,18 +458,20 @@ template <int R, int K, class V> struct blocks_row {
      * false if C has no place for one of them. */
     __device__ bool add_group(const blocks_group<R, K, V> &g, int count) const
     {
+        unsigned range = (unsigned)g.width << 16;
         blocks_step<K, V> s[3];
         bool good = true;
 
-        load(g, 0, 0, &s[0]);
-        follow(g, s[0], &s[1]);
-        look_up(g);
+        if (split) range = look_up(g);
+        load(g, range, 0, -1, &s[0]);
+        follow(g, range, s[0], &s[1]);
+        if (!split) look_up(g);
         __syncwarp();
         for (;;)
 #pragma unroll
             for (int i = 0; i < 3; i++) {
                 if (s[i].e >= count) return good;
-                follow(g, s[(i + 1) % 3], &s[(i + 2) % 3]);
+                follow(g, range, s[(i + 1) % 3], &s[(i + 2) % 3]);
                 good = add(g, s[i]) && good;
                 __syncwarp();
             }
@@ -422,7 +497,7 @@ template <int R, int K, class V> struct blocks_row {
     }
 };
 
-/* Loads the block columns of a row of C, which begin at `at`, and clears its
+/* Loads the block columns of a segment, which begin at `at`, and clears its
  * `all` sums. */
 template <int R, int K, class V>
 __device__ __forceinline__ void
@@ -436,47 +511,57 @@ open_row(const blocks_task<V> &t, const blocks_room<R, K, V> &to, int64_t at,
     __syncwarp();
 }
 
-/* Stores the sums as the values of R rows of C from `begin` on, and their
- * columns unless these are known. */
+/* Stores the sums of a segment as values of the R rows of C from `begin` on,
+ * which have `width` entries each, behind the first `skip` of each row; and
+ * their columns unless these are known. */
 template <int R, int K, class V>
 __device__ __forceinline__ void
 close_row(const blocks_task<V> &t, const blocks_room<R, K, V> &to,
-          int64_t begin, int all)
+          int64_t begin, int width, int skip)
 {
-    const int lane = (int)threadIdx.x % 32, width = t.size * to.n;
+    const int lane = (int)threadIdx.x % 32, own = t.size * to.n;
 
     __syncwarp();
-    for (int x = lane; x < all; x += 32) t.val[begin + x] = to.sum[x];
-    if (t.known) return;
-    for (int x = lane; x < width; x += 32) {
+    for (int x = lane; x < own; x += 32) {
         const int s = t.block_of(x);
         const int32_t c = to.key[s] * t.size + x - s * t.size;
 
-        for (int r = 0; r < R; r++) t.col[begin + r * width + x] = c;
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const int64_t at = begin + (int64_t)r * width + skip + x;
+
+            t.val[at] = to.sum[r * own + x];
+            if (!t.known) t.col[at] = c;
+        }
     }
 }
 
-template <int R, int K, class V>
-__global__ void __launch_bounds__(256, K == 6 ? 2 : 3)
+template <int R, int K, bool split, class V>
+__global__ void __launch_bounds__(256, R == 6 || K == 6 ? 2 : 3)
 fill_blocks(const blocks_task<V> t)
 {
     const int lane = (int)threadIdx.x % 32;
-    const int64_t number = group_number<32>() / t.parts;
-    const int part = (int)(group_number<32>() % t.parts);
+    const int parts = split ? t.parts : 1;
+    const int64_t number = group_number<32>() / parts;
 
     if (number >= t.rows.count) return;
     const int64_t v = t.rows.at(number), at = t.C.rowptr[v];
-    const int n = (int)(t.C.rowptr[v + 1] - at), all = R * t.size * n;
-    const blocks_room<R, K, V> to(t, n);
+    const int n = (int)(t.C.rowptr[v + 1] - at);
+    const blocks_segment own =
+        split ? segment_of(t, at, n, (int)(group_number<32>() % parts))
+              : blocks_segment{0, n, -1, INT32_MAX};
 
-    open_row(t, to, at, all);
+    if (own.first == own.last && n > 0) return;
+    const blocks_room<R, K, V> to(t, own.last - own.first);
+
+    open_row(t, to, at + own.first, R * t.size * to.n);
     const int64_t first = t.A.rowptr[v];
-    const int length = (int)(t.A.rowptr[v + 1] - first);
-    const blocks_row<R, K, V> row = {
-        t, to, lane, first, (first * t.parts + part * length) * R * K, length};
+    const blocks_row<R, K, split, V> row = {
+        t, to, lane, first, (int)(t.A.rowptr[v + 1] - first), own.low,
+        own.high};
 
-    if (!row.add_all()) atomicMin(t.bad, (unsigned long long)v * R * t.parts);
-    close_row(t, to, (at * t.parts + part * n) * R * t.size, all);
+    if (!row.add_all()) atomicMin(t.bad, (unsigned long long)v * R);
+    close_row(t, to, at * R * t.size, n * t.size, own.first * t.size);
 }
 
 /* ----------------------------------------------------------- single blocks */
@@ -585,7 +670,7 @@ fill_single(const blocks_task<V> t)
     for (int x = lane; x - lane < R * t.size; x += 32)
         good = row.add_all(x) && good;
     if (!good) atomicMin(t.bad, (unsigned long long)v * R);
-    close_row(t, to, at * R * t.size, all);
+    close_row(t, to, at * R * t.size, n * t.size, 0);
 }
 
 } // namespace

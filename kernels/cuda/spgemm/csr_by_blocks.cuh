@@ -10,16 +10,6 @@
 
 namespace {
 
-/* Returns the largest block size whose faults, of columns or of rows, are not
- * in the bits `faults`, or 0 if there is none. */
-int size_without(int faults, bool columns)
-{
-    for (int t = 0; t < block_kinds; t++)
-        if (!(faults >> (columns ? block_kinds + t : t) & 1))
-            return block_size(t);
-    return 0;
-}
-
 /* *faults becomes the faults (csr_blocks.cuh) of the rows of A, which is in
  * device memory. */
 sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
@@ -40,19 +30,6 @@ bool has_blocks(int faults, int r, int s)
             (block_size(t) == s && faults >> (block_kinds + t) & 1))
             return false;
     return true;
-}
-
-/* Returns the faults that A has because its number of rows or columns is not a
- * multiple of a block size. */
-int faults_of_size(const sps_csr *A)
-{
-    int faults = 0;
-
-    for (int t = 0; t < block_kinds; t++) {
-        if (A->nrow % block_size(t)) faults |= 1 << t;
-        if (A->ncol % block_size(t)) faults |= 1 << (block_kinds + t);
-    }
-    return faults;
 }
 
 /* Determines p->shape from the faults of the rows of A and of B; returns if
@@ -107,82 +84,68 @@ sps_status launch_warps(const product &p, void (*kernel)(const blocks_task<V>),
     return SPS_OK;
 }
 
-template <int R, int K, class V>
-sps_status launch_blocks(const product &p, const blocks_task<V> &t)
+template <int R, bool split, class V>
+sps_status launch_blocks(const product &p, const blocks_task<V> &t, size_t each)
 {
-    return launch_warps(p, fill_blocks<R, K, V>,
-                        blocks_shared(R, K, t.size, t.most, sizeof(V)), t);
+    return p.shape.k == 6
+               ? launch_warps(p, fill_blocks<R, 6, split, V>, each, t)
+         : p.shape.k == 3
+               ? launch_warps(p, fill_blocks<R, 3, split, V>, each, t)
+               : launch_warps(p, fill_blocks<R, 2, split, V>, each, t);
+}
+
+/* Rows of 6 are always computed as if they were split: few are short. */
+template <class V>
+sps_status launch_blocks(const product &p, const blocks_task<V> &t, size_t each)
+{
+    return p.shape.r == 6 ? launch_blocks<6, true>(p, t, each)
+         : p.shape.r == 3 ? t.parts > 1 ? launch_blocks<3, true>(p, t, each)
+                                        : launch_blocks<3, false>(p, t, each)
+         : t.parts > 1    ? launch_blocks<2, true>(p, t, each)
+                          : launch_blocks<2, false>(p, t, each);
 }
 
 template <int R, class V>
-sps_status launch_blocks(const product &p, const blocks_task<V> &t)
+sps_status launch_single(const product &p, const blocks_task<V> &t, size_t each)
 {
-    return p.shape.k == 6 ? launch_blocks<R, 6>(p, t)
-         : p.shape.k == 3 ? launch_blocks<R, 3>(p, t)
-                          : launch_blocks<R, 2>(p, t);
-}
-
-template <int R, class V>
-sps_status launch_single(const product &p, blocks_task<V> t, size_t each)
-{
-    t.parts = 1;
     return p.shape.k == 6 ? launch_warps(p, fill_single<R, 6, V>, each, t)
          : p.shape.k == 3 ? launch_warps(p, fill_single<R, 3, V>, each, t)
                           : launch_warps(p, fill_single<R, 2, V>, each, t);
 }
 
-/* Returns the number of rows of C that a warp computes. */
-int rows_of_warp(const block_shape &b) { return b.r == 6 ? 2 : b.r; }
-
-/* Returns whether the block rows of C, in these tiers, fit into shared memory;
- * number: bytes of a value. */
-bool rows_fit(const product &p, const row_list *tier, size_t number)
+/* Returns the number of segments for block rows of C of up to `most` blocks:
+ * sums of a segment take segment_bytes at most, and there are warps for the
+ * whole device if segments get shorter by that, but not shorter than
+ * segment_least. */
+int segments_of(const product &p, int64_t rows, int most, size_t number)
 {
-    const block_shape &b = p.shape;
+    constexpr int64_t segment_bytes = 12 << 10, segment_least = 16;
+    const int64_t bytes = (int64_t)number * p.shape.r * p.shape.s * most;
+    const int64_t least = ceil_div(bytes, segment_bytes);
+    const int64_t warps = 8 * (int64_t)spsi_cuda_state(p.ctx)->sms;
+    const int64_t wanted = ceil_div(warps, rows);
+    const int64_t longest = ceil_div(most, segment_least);
+    const int64_t more = wanted < longest ? wanted : longest;
 
-    for (int t = 0; t < window_tier; t++)
-        if (tier[t].count > 0 &&
-            blocks_shared(rows_of_warp(b), b.k, b.s,
-                          table_limit(least_bits + t), number) >
-                (size_t)spsi_cuda_state(p.ctx)->shared_limit)
-            return false;
-    return tier[window_tier].count == 0;
+    return (int)(least > more ? least : more);
 }
 
 /* Computes the rows of a tier: if block rows of B have one block at most, and
  * whole block rows of C fit into shared memory, by fill_single. */
 template <class V>
-sps_status fill_tier_by_blocks(const product &p, const blocks_task<V> &t)
+sps_status fill_tier_by_blocks(const product &p, blocks_task<V> t)
 {
     const block_shape &b = p.shape;
-    const size_t each = blocks_shared(b.r, b.k, b.s, t.most, sizeof(V));
+    size_t each = blocks_shared(b.r, b.k, b.s, t.most, t.places, sizeof(V));
 
-    if (p.longest[1] <= b.s &&
-        each <= (size_t)spsi_cuda_state(p.ctx)->shared_limit)
+    if (p.longest[1] <= b.s && each <= (size_t)64 << 10)
         return b.r == 6 ? launch_single<6>(p, t, each)
              : b.r == 3 ? launch_single<3>(p, t, each)
                         : launch_single<2>(p, t, each);
-    return rows_of_warp(b) == 3 ? launch_blocks<3>(p, t)
-                                : launch_blocks<2>(p, t);
-}
-
-/* If there are so few rows that all of them can be computed at the same time,
- * moves them to the largest tier, since tiers are computed one after the other:
- * `parts` warps compute a row. */
-void merge_tiers(const product &p, row_list *tier, int parts)
-{
-    int first = window_tier, last = 0;
-    int64_t rows = 0;
-
-    for (int t = 0; t < window_tier; t++) {
-        if (tier[t].count == 0) continue;
-        if (t < first) first = t;
-        last = t;
-        rows += tier[t].count;
-    }
-    if (first >= last || rows * parts > 2 * spsi_cuda_state(p.ctx)->sms) return;
-    for (int t = first; t < last; t++) tier[t].count = 0;
-    tier[last] = {tier[first].row, rows};
+    t.parts = segments_of(p, t.rows.count, t.most, sizeof(V));
+    t.most = (int)ceil_div(t.most, t.parts);
+    each = blocks_shared(b.r, b.k, b.s, t.most, t.places, sizeof(V));
+    return launch_blocks(p, t, each);
 }
 
 /* Computes the values of C and, unless they are `known`, its columns; `blocks`
@@ -192,14 +155,14 @@ sps_status fill_by_blocks(const product &p, const sps_csr *const blocks[3],
                           row_list *tier, bool known, const sps_csr *C,
                           unsigned long long *bad)
 {
-    const int together = rows_of_warp(p.shape);
+    const int longest = p.longest[1] / p.shape.s;
 
-    merge_tiers(p, tier, p.shape.r / together);
     for (int t = 0; t < window_tier; t++) {
         const blocks_task<V> task = {
             pattern_of_blocks(blocks[0]), pattern_of_blocks(blocks[1]),
             pattern_of_blocks(blocks[2]), (const V *)p.A->val,
-            (const V *)p.B->val, tier[t], p.shape.r / together, p.shape.s,
+            (const V *)p.B->val, tier[t], 1,
+            longest < places_most ? longest : places_most, p.shape.s,
             (int)ceil_div(65536, p.shape.s), table_limit(least_bits + t), known,
             C->col, (V *)C->val, bad};
 
@@ -267,10 +230,10 @@ sps_status make_pattern(product *q, holder *h, sps_csr *C, row_list *tier)
                                            : SPS_OK;
 }
 
-/* *made is false if the block rows of C do not fit into shared memory. */
+/* *made is false if there are block rows of C of more blocks than a table
+ * holds. */
 sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
 {
-    const size_t number = C->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
     holder h(p.ctx);
     sps_csr A, B, pattern = {}, *found = NULL;
     row_list tier[tiers];
@@ -288,7 +251,7 @@ sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
     if (st != SPS_OK) return st;
     const sps_csr *const blocks[] = {&A, &B, found};
 
-    *made = rows_fit(p, tier, number);
+    *made = tier[window_tier].count == 0;
     if (*made) st = open_blocks(p, found, C);
     if (*made && st == SPS_OK)
         st = fill_blocks_of(p, blocks, tier, false, C, NULL);
@@ -297,7 +260,7 @@ sps_status multiply_blocks(const product &p, sps_csr *C, bool *made)
 }
 
 /* Computes new values of C if it consists of blocks; *made is false if it does
- * not, or if its block rows do not fit into shared memory. */
+ * not, or if it has block rows of more blocks than a table holds. */
 sps_status renew_blocks(const product &p, const sps_csr *C,
                         unsigned long long *bad, bool *made)
 {
@@ -322,8 +285,7 @@ sps_status renew_blocks(const product &p, const sps_csr *C,
     SPS_TRY_RETURN(open_product(&q, &h));
     SPS_TRY_RETURN(count_known(q, &pattern));
     SPS_TRY_RETURN(make_tiers(q, q.count, 2, tier));
-    *made = rows_fit(p, tier, C->dtype == SPS_F64 ? sizeof(double)
-                                                  : sizeof(float));
+    *made = tier[window_tier].count == 0;
     return *made ? fill_blocks_of(p, blocks, tier, true, C, bad) : SPS_OK;
 }
 
