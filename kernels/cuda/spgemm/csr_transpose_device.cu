@@ -6,7 +6,12 @@
  * within each column.  The offsets of the transpose are the positions where the
  * sorted columns change.  Bytes: about 24 for each entry and pass of 8 bits,
  * and the values once in random order.  Temporary memory: 4 integers for each
- * entry. */
+ * entry.
+ *
+ * A matrix of dense, aligned blocks is transposed block by block: of each, only
+ * the block column is sorted. */
+#include "cuda/base/watch.h"
+#include "cuda/spgemm/csr_blocks.cuh"
 #include "cuda/spgemm/csr_device.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -123,10 +128,128 @@ sps_status transpose_entries(sps_context *ctx, const sps_csr *A, sps_csr *T)
                       (const float *)A->val, nnz, T->col, (float *)T->val);
 }
 
+/* ------------------------------------------------------------------ blocks */
+
+constexpr int64_t block_rows_least = 9;   /* rows of a matrix of blocks have at
+                                             least so many entries on average */
+
+/* The r x s blocks of a csr, in the order of their block columns: block t of
+ * this order, in block column sorted[t], is number entry[t] in the order of
+ * rows, and belongs to block row row[entry[t]]. */
+struct block_order {
+    int r, s;
+    int64_t count;
+    const int64_t *__restrict__ rowptr;   /* offsets of the block rows */
+    const int64_t *__restrict__ begin;    /* first t of each block column */
+    const int32_t *__restrict__ sorted, *__restrict__ row;
+    const uint32_t *__restrict__ entry;
+};
+
+/* Computes entries of the transpose: each thread those of a row of it that come
+ * from one block. */
+template <class V> __global__ void __launch_bounds__(256)
+turn_blocks(const block_order o, const V *__restrict__ val, int32_t *col, V *to)
+{
+    const int64_t x = (int64_t)blockIdx.x * 256 + threadIdx.x;
+
+    if (x >= o.count * o.s) return;
+    const int32_t J = o.sorted[x / o.s];
+    const int64_t begin = o.begin[J];
+    const int n = (int)(o.begin[J + 1] - begin), own = (int)(x - begin * o.s);
+    const int j = own / n, q = own - j * n;
+    const int64_t e = o.entry[begin + q], first = o.rowptr[o.row[e]];
+    const int64_t length = o.rowptr[o.row[e] + 1] - first;
+    const int64_t at = (begin * o.s + (int64_t)j * n + q) * o.r;
+
+    val += (first * o.r + e - first) * o.s + j;
+    for (int i = 0; i < o.r; i++) {
+        col[at + i] = o.row[e] * o.r + i;
+        to[at + i] = val[i * length * o.s];
+    }
+}
+
+/* Sets *r and *s to the size of the blocks of A, or to 0 if it has none. */
+sps_status find_size(sps_context *ctx, holder *h, const sps_csr *A, int *r,
+                     int *s)
+{
+    const int64_t blocks = ceil_div(A->nrow, 32);
+    const int64_t most = 16 * (int64_t)spsi_cuda_state(ctx)->sms;
+    int *there, faults;
+
+    *r = *s = 0;
+    if (A->nnz < block_rows_least * A->nrow || A->nnz > INT32_MAX)
+        return SPS_OK;
+    SPS_TRY_RETURN(h->take(1, &there));
+    SPS_TRY_RETURN(clear(ctx, 1, there));
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)(blocks < most ? blocks : most),
+                              256, find_faults, A->rowptr, A->col, A->nrow,
+                              there));
+    const sps_cuda_piece found = {there, &faults, sizeof faults};
+
+    SPS_TRY_RETURN(spsi_cuda_read(ctx, &found, 1));
+    faults |= faults_of_size(A);
+    *r = size_without(faults, false);
+    *s = size_without(faults, true);
+    return SPS_OK;
+}
+
+/* Sorts the r x s blocks of A by their block columns. */
+sps_status order_blocks(sps_context *ctx, holder *h, const sps_csr *A, int r,
+                        int s, block_order *o)
+{
+    sps_csr B = {};
+    int64_t *rowptr, *begin;
+    int32_t *col, *sorted, *row;
+    uint32_t *entry;
+
+    B.nrow = A->nrow / r;
+    B.ncol = A->ncol / s;
+    B.nnz = A->nnz / (r * s);
+    SPS_TRY_RETURN(h->take(B.nrow + 1, &rowptr));
+    SPS_TRY_RETURN(h->take(B.ncol + 1, &begin));
+    SPS_TRY_RETURN(h->take(B.nnz, &col));
+    SPS_TRY_RETURN(h->take(B.nnz, &sorted));
+    SPS_TRY_RETURN(h->take(B.nnz, &row));
+    SPS_TRY_RETURN(h->take(B.nnz, &entry));
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(B.nrow + 1, 32), 256,
+                              list_blocks, A->rowptr, A->col, B.nrow, r, s,
+                              rowptr, col));
+    B.rowptr = rowptr;
+    B.col = col;
+    SPS_TRY_RETURN(sort_entries(ctx, h, &B, sorted, entry));
+    SPS_TRY_RETURN(launch_number_rows<4>(ctx, &B, row));
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(B.nnz + 1, 256), 256,
+                              find_offsets, sorted, B.nnz, B.ncol, begin));
+    *o = {r, s, B.nnz, rowptr, begin, sorted, row, entry};
+    return SPS_OK;
+}
+
+/* Computes T if A consists of blocks; *made: whether it does. */
+sps_status transpose_blocks(sps_context *ctx, const sps_csr *A, sps_csr *T,
+                            bool *made)
+{
+    holder h(ctx);
+    block_order o;
+    int r, s;
+
+    SPS_TRY_RETURN(find_size(ctx, &h, A, &r, &s));
+    *made = r > 0 && s > 0;
+    if (!*made) return SPS_OK;
+    SPS_TRY_RETURN(order_blocks(ctx, &h, A, r, s, &o));
+    SPS_TRY_RETURN(run_items(ctx, T->nrow + 1, spread_offsets, o.begin,
+                             A->ncol / s, s, r, T->rowptr));
+    return A->dtype == SPS_F64
+               ? run_items(ctx, o.count * s, turn_blocks<double>, o,
+                           (const double *)A->val, T->col, (double *)T->val)
+               : run_items(ctx, o.count * s, turn_blocks<float>, o,
+                           (const float *)A->val, T->col, (float *)T->val);
+}
+
 sps_status make_transpose(sps_context *ctx, const sps_csr *A, sps_csr *T)
 {
     const size_t size = A->dtype == SPS_F64 ? sizeof(double) : sizeof(float);
     const size_t offsets = (size_t)(T->nrow + 1) * sizeof *T->rowptr;
+    bool made;
     void *got;
 
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, offsets, &got));
@@ -136,6 +259,8 @@ sps_status make_transpose(sps_context *ctx, const sps_csr *A, sps_csr *T)
     T->col = (int32_t *)got;
     SPS_TRY_RETURN(spsi_cuda_alloc(ctx, (size_t)T->nnz * size, &got));
     T->val = got;
+    SPS_TRY_RETURN(transpose_blocks(ctx, A, T, &made));
+    if (made) return SPS_OK;
     return A->nnz <= INT32_MAX ? transpose_entries<uint32_t>(ctx, A, T)
                                : transpose_entries<uint64_t>(ctx, A, T);
 }

@@ -2,7 +2,7 @@
 /* conform_spgemm_blocks.c - C = A B where A and B consist of dense blocks of 2,
  * 3 or 6 rows and columns, in the place under test, every bit: all sizes of
  * blocks, rows of blocks of every tier, matrices that are of blocks but for one
- * entry, new values. */
+ * entry, new values; and their transposes. */
 #include "tests/conform/kernels/spgemm_fixture.h"
 
 static const int size[] = { 2, 3, 6 };
@@ -67,6 +67,7 @@ START_TEST(blocks_of_every_size)
         sps_csr *B = block_rows(n, n + 7, k, s, some, 5, 2, b);
 
         try_both(ctx, A, B, "blocks");
+        if (t % 27 < 9) try_transpose(ctx, A, "blocks");
         erase(&A);
         erase(&B);
     }
@@ -173,6 +174,7 @@ START_TEST(blocks_with_a_fault)
         for (int64_t p = F->rowptr[30]; t % 4 == 3 && p < F->rowptr[33]; p++)
             F->col[p] += F->col[F->rowptr[31] - 1] + 1 < F->ncol;
         try_both(ctx, M[0], M[1], "one fault");
+        try_transpose(ctx, F, "one fault");
         erase(&M[0]);
         erase(&M[1]);
     }

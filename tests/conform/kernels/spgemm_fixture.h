@@ -170,6 +170,22 @@ static inline void same_matrix(const sps_csr *C, const sps_csr *D,
                   "%s: other bits", what);
 }
 
+static inline void try_transpose(sps_context *ctx, const sps_csr *A,
+                                 const char *what)
+{
+    sps_csr *a = sent(ctx, A), *T = NULL, *R = NULL;
+
+    OK(ctx, sps_csr_transpose(ctx, a, &T));
+    T = fetched(ctx, T);
+    OK(ctx, spsi_csr_transpose(ctx, A, &R));
+    ck_assert_msg(T->nrow == A->ncol && T->ncol == A->nrow &&
+                  (T->props & SPS_SORTED), "%s", what);
+    same_matrix(T, R, what);
+    drop(ctx, A, a);
+    sps_csr_destroy(ctx, &T);
+    sps_csr_destroy(ctx, &R);
+}
+
 /* A csr, to be filled in. */
 static inline sps_csr *blank(int64_t nrow, int64_t ncol, int64_t nnz)
 {
