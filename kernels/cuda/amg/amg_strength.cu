@@ -274,28 +274,51 @@ struct merge_couplings : several_rows {
             }
         return sum;
     }
+    /* Computes `runs` couplings of node v, one in each lane: `listed` has the
+     * positions of their runs in a row. */
+    __device__ void sum_runs(int64_t v, int lane, const int32_t *listed,
+                             int runs, int32_t *col, double *weight) const
+    {
+        if (lane < runs) {
+            const int32_t t = listed[lane];
+            const int32_t u = node[A.col[A.rowptr[rows.begin(v)] + t]];
+
+            col[lane] = u;
+            weight[lane] = sum_run(v, t, u);
+        }
+    }
     /* Computes the couplings of node v if its rows have the same columns, one
-     * run of entries in each lane; returns their number. */
+     * run of entries in each lane; returns their number.  The positions of runs
+     * are listed first, so that most lanes have one. */
     __device__ int merge_alike(int64_t v, int lane, int32_t *col,
                                double *weight) const
     {
+        __shared__ int32_t list[256 / 32][64];
+        int32_t *own = list[threadIdx.x / 32];
         const int64_t i = rows.begin(v), first = A.rowptr[i];
         const int64_t end = A.rowptr[i + 1];
-        int count = 0;
+        int count = 0, listed = 0;
 
         for (int64_t base = first; base < end; base += 32) {
             const int64_t p = base + lane;
-            const int32_t u = p < end ? begins(p, i, v) : -1;
-            const unsigned all = group_ballot<32>(u >= 0);
-            const int at = count + __popc(all & ((1u << lane) - 1));
+            const bool some = p < end && begins(p, i, v) >= 0;
+            const unsigned all = group_ballot<32>(some);
 
-            if (u >= 0) {
-                col[at] = u;
-                weight[at] = sum_run(v, p - first, u);
-            }
-            count += __popc(all);
+            if (some)
+                own[listed + __popc(all & ((1u << lane) - 1))] =
+                    (int32_t)(p - first);
+            listed += __popc(all);
+            __syncwarp();
+            if (listed < 32) continue;
+            sum_runs(v, lane, own, 32, col + count, weight + count);
+            listed -= 32;
+            count += 32;
+            __syncwarp();
+            if (lane < listed) own[lane] = own[lane + 32];
+            __syncwarp();
         }
-        return count;
+        sum_runs(v, lane, own, listed, col + count, weight + count);
+        return count + listed;
     }
     template <int G> __device__ void run(int64_t v, int lane) const
     {

@@ -164,7 +164,6 @@ __device__ inline double dot(const several_vectors &s, int64_t a, int x, int y)
 
     for (int64_t p = s.first[a]; p < end; p += 32) {
         const int64_t mine = p + threadIdx.x % 32;
-        const int rows = (int)(end - p < 32 ? end - p : 32);
         double product = 0;
 
         if (mine < end) {
@@ -172,7 +171,9 @@ __device__ inline double dot(const several_vectors &s, int64_t a, int x, int y)
 
             product = Q[x] * Q[y];
         }
-        for (int t = 0; t < rows; t++)
+        /* Lanes without a row add 0, which changes no sum. */
+#pragma unroll
+        for (int t = 0; t < 32; t++)
             sum += __shfl_sync(all_lanes, product, t);
     }
     return sum;
