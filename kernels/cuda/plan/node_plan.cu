@@ -107,7 +107,29 @@ whole_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
     return __all_sync(lanes, good) ? length / b : -1;
 }
 
-/* Counts the blocks of each block row. */
+/* Number of lanes that examine, or set the values of, a block row of whole
+ * blocks. */
+constexpr int whole_lanes = 16;
+
+/* Counts the blocks of the block rows of whole blocks; the count of others
+ * becomes -1. */
+template <class I>
+__global__ void __launch_bounds__(threads)
+count_whole(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
+            int b, int64_t nrow, int64_t mb, int32_t *count)
+{
+    constexpr int G = whole_lanes;
+    const int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) / G;
+
+    if (block_row >= mb) return; /* the same for all lanes of a group */
+    const int32_t found = whole_blocks<G>(
+        rowptr, col, b, nrow, block_row,
+        ((1u << G) - 1u) << (threadIdx.x % 32 / G * G));
+
+    if (threadIdx.x % G == 0) count[block_row] = found;
+}
+
+/* Counts the blocks of the other block rows. */
 template <int G, class I>
 __global__ void __launch_bounds__(threads)
 count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
@@ -115,13 +137,11 @@ count_blocks(const I *__restrict__ rowptr, const int32_t *__restrict__ col,
 {
     const int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) / G;
 
-    if (block_row >= mb) return; /* the same for all lanes of a group */
+    if (block_row >= mb || count[block_row] >= 0) return;
     row_merge<G> rows(rowptr, col, nrow, b, block_row);
-    int32_t found = whole_blocks<G>(rowptr, col, b, nrow, block_row,
-                                    rows.lanes);
+    int32_t found = 0;
 
-    if (found < 0)
-        for (found = 0; rows.next() != rows.nothing;) found++;
+    while (rows.next() != rows.nothing) found++;
     if (threadIdx.x % G == 0) count[block_row] = found;
 }
 
@@ -166,9 +186,6 @@ __device__ __forceinline__ int64_t find(const int32_t *column, int64_t low,
     return low;
 }
 
-/* Number of lanes that set the values of a block row. */
-constexpr int value_lanes = 16;
-
 template <class I, class V>
 __global__ void __launch_bounds__(threads)
 set_values(matrix<I, V> A, int b, int64_t mb,
@@ -176,8 +193,8 @@ set_values(matrix<I, V> A, int b, int64_t mb,
            const int32_t *__restrict__ column, V *val)
 {
     const int64_t block_row = ((int64_t)blockIdx.x * threads + threadIdx.x) /
-                              value_lanes;
-    const int lane = (int)threadIdx.x % value_lanes;
+                              whole_lanes;
+    const int lane = (int)threadIdx.x % whole_lanes;
 
     if (block_row >= mb) return;
     const int64_t low = start[block_row], high = start[block_row + 1];
@@ -187,14 +204,14 @@ set_values(matrix<I, V> A, int b, int64_t mb,
         const V *from = A.val + A.rowptr[i];
 
 #pragma unroll 4
-        for (int64_t t = lane; t < length; t += value_lanes)
+        for (int64_t t = lane; t < length; t += whole_lanes)
             for (int r = 0; r < b; r++)
                 val[(low * b + t) * b + r] = from[r * length + t];
         return;
     }
     for (int r = 0; r < b && i + r < A.nrow; r++)
         for (int64_t p = A.rowptr[i + r] + lane; p < A.rowptr[i + r + 1];
-             p += value_lanes) {
+             p += whole_lanes) {
             const int32_t j = A.col[p];
             const int64_t s = find(column, low, high, j / b);
 
@@ -227,6 +244,10 @@ sps_status count_all(sps_plan *plan, int32_t *count, sps_node_blocks *n)
 
     SPS_TRY_RETURN(plan_take(plan, n->mb + 1, &n->start));
     SPS_TRY_RETURN(with_lanes(plan->A, n, [&](auto lanes, auto rowptr) {
+        count_whole<<<(unsigned)ceil_div(n->mb * whole_lanes, threads), threads,
+                      0, spsi_cuda_state(ctx)->stream>>>(
+            rowptr, plan->A->col, n->b, plan->A->nrow, n->mb, count);
+        SPS_LAUNCHED(ctx);
         count_blocks<lanes.value>
             <<<(unsigned)ceil_div(n->mb * lanes.value, threads), threads, 0,
                spsi_cuda_state(ctx)->stream>>>(
@@ -274,7 +295,7 @@ sps_status spsi_cuda_node_values(sps_context *ctx, const sps_csr_local *A,
         using V = std::remove_const_t<
             std::remove_reference_t<decltype(*M.val)>>;
 
-        set_values<<<(unsigned)ceil_div(n->mb * value_lanes, threads), threads,
+        set_values<<<(unsigned)ceil_div(n->mb * whole_lanes, threads), threads,
                      0, spsi_cuda_state(ctx)->stream>>>(
             M, n->b, n->mb, n->start, n->column, (V *)n->val);
         SPS_LAUNCHED(ctx);
