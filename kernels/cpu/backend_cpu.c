@@ -143,7 +143,7 @@ static sps_status take(sps_context *ctx, size_t bytes, bool clear, void **p_p)
                                               &base));
     p = ((uintptr_t)base + sizeof base + ALIGN - 1) / ALIGN * ALIGN;
     ((void **)p)[-1] = base;
-    spsi_cpu_huge_pages((void *)p, bytes);
+    spsi_huge_pages((void *)p, bytes);
     touch(ctx, (char *)p, bytes);
     *p_p = (void *)p;
     return SPS_OK;

@@ -4,24 +4,7 @@
  * of single-precision blocks. */
 #include "cpu/rows.h"
 
-#include <stdint.h>
-#include <sys/mman.h>
-
-#define HUGE_PAGE ((uintptr_t)1 << 21)
-
 /* ------------------------------------------------------------------ memory */
-
-void spsi_cpu_huge_pages(void *p, size_t bytes)
-{
-#ifdef MADV_HUGEPAGE
-    uintptr_t first = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t last = ((uintptr_t)p + bytes) / HUGE_PAGE * HUGE_PAGE;
-
-    if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE);
-#else
-    (void)p, (void)bytes;
-#endif
-}
 
 sps_status spsi_cpu_scratch(sps_context *ctx, int64_t doubles, double **p_p)
 {

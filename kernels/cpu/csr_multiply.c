@@ -222,8 +222,8 @@ static sps_status open_batch(multiply_job *j, int64_t limit)
     }
     SPS_TRY(SPS_OWN(&j->own, longest, &j->col));
     SPS_TRY(spsi_own_array(&j->own, longest, value_size(j->A), &j->val));
-    spsi_cpu_huge_pages(j->col, (size_t)longest * sizeof *j->col);
-    spsi_cpu_huge_pages(j->val, (size_t)longest * value_size(j->A));
+    spsi_huge_pages(j->col, (size_t)longest * sizeof *j->col);
+    spsi_huge_pages(j->val, (size_t)longest * value_size(j->A));
 fail:
     return st;
 }
@@ -257,8 +257,8 @@ static sps_status make_room(sps_context *ctx, multiply_job *j, int64_t end,
                          1e-9 * (double)j->room *
                              (double)(sizeof *C->col + value_size(C)));
     if (st != SPS_OK) return st;
-    spsi_cpu_huge_pages(C->col, (size_t)j->room * sizeof *C->col);
-    spsi_cpu_huge_pages(C->val, (size_t)j->room * value_size(C));
+    spsi_huge_pages(C->col, (size_t)j->room * sizeof *C->col);
+    spsi_huge_pages(C->val, (size_t)j->room * value_size(C));
     return SPS_OK;
 }
 
@@ -376,8 +376,8 @@ sps_status spsi_cpu_known_rows_room(sps_context *ctx, sps_csr *C)
     SPS_TRY(spsi_new_raw(ctx, (size_t)C->nnz * sizeof *C->col,
                          (void **)&C->col));
     SPS_TRY(spsi_new_raw(ctx, (size_t)C->nnz * value_size(C), &C->val));
-    spsi_cpu_huge_pages(C->col, (size_t)C->nnz * sizeof *C->col);
-    spsi_cpu_huge_pages(C->val, (size_t)C->nnz * value_size(C));
+    spsi_huge_pages(C->col, (size_t)C->nnz * sizeof *C->col);
+    spsi_huge_pages(C->val, (size_t)C->nnz * value_size(C));
 fail:
     return st;
 }

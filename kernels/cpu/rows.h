@@ -54,10 +54,6 @@ static inline void fold_scalars(int k, const double *a, double *eight)
     for (int j = 0; j < 8; j++) eight[j] = a[j % k];
 }
 
-/* Requests huge pages for memory that has not been written yet, so that a page
- * fault maps 2 MB instead of 4 KB. */
-void spsi_cpu_huge_pages(void *p, size_t bytes);
-
 typedef struct chunks {
     int64_t n, rows, count;
 } chunks;

@@ -21,12 +21,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/context.h"
 #include "core/options.h"
 
 #define ALIGN ((size_t)64)
 #define LARGE ((size_t)64 << 20)
+#define HUGE_PAGE ((uintptr_t)1 << 21)
 #define OVERHEAD (ALIGN + sizeof(header))
 
 typedef struct header {
@@ -144,9 +146,24 @@ static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
     return SPS_OK;
 }
 
+void spsi_huge_pages(void *p, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    uintptr_t first = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    uintptr_t last = ((uintptr_t)p + bytes) / HUGE_PAGE * HUGE_PAGE;
+
+    if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE);
+#else
+    (void)p, (void)bytes;
+#endif
+}
+
 sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p)
 {
-    return allocate(ctx, bytes, true, p_p);
+    const sps_status st = allocate(ctx, bytes, true, p_p);
+
+    if (st == SPS_OK) spsi_huge_pages(*p_p, bytes);
+    return st;
 }
 
 sps_status spsi_new_raw(sps_context *ctx, size_t bytes, void **p_p)
