@@ -25,6 +25,14 @@ INLINE double load(const void *val, const bool f32, int64_t p)
     return f32 ? (double)((const float *)val)[p] : ((const double *)val)[p];
 }
 
+/* Fetches into the caches what follows `at` at a distance, in an array that is
+ * read from one end to the other: by themselves processors fetch to the end of
+ * a page of 4 KB only. */
+INLINE void fetch_ahead(const void *at)
+{
+    __builtin_prefetch((const char *)at + 6144);
+}
+
 /* Stores row i of Y from column j on, as vectors V of type T, from the sum s of
  * A X.  Operands with a zero factor are not read. */
 #define STORE(V, T, t, i, j, s)                                                \

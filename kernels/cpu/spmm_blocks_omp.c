@@ -32,24 +32,24 @@ typedef struct task {
 } task;
 
 /* Returns the values of block s in double precision. */
-INLINE const double *block_at(const sps_node_blocks *n, int64_t s,
-                              const int size, double *room)
+INLINE const double *block_at(const sps_node_blocks *n, const bool f32,
+                              int64_t s, const int size, double *room)
 {
     const float *from = (const float *)n->val + s * size;
 
-    if (n->dtype == SPS_F64) return (const double *)n->val + s * size;
+    if (!f32) return (const double *)n->val + s * size;
     for (int e = 0; e < size; e++) room[e] = from[e];
     return room;
 }
 
-/* Fetches into the caches the values that follow block s at a distance: by
- * themselves processors fetch to the end of a page of 4 KB only. */
-INLINE void fetch_values(const sps_node_blocks *n, int64_t s, const int size)
+/* Fetches the values that follow block s. */
+INLINE void fetch_values(const sps_node_blocks *n, const bool f32, int64_t s,
+                         const int size)
 {
-    const int value = n->dtype == SPS_F64 ? 8 : 4;
-    const char *at = (const char *)n->val + s * size * value + 3072;
+    const int bytes = size * (f32 ? 4 : 8);
 
-    for (int b = 0; b < size * value; b += 64) __builtin_prefetch(at + b);
+    for (int b = 0; b < bytes; b += 64)
+        fetch_ahead((const char *)n->val + s * bytes + b);
 }
 
 /* Computes block row i and N W columns of Y from column j on, in N SIMD vectors
@@ -57,12 +57,12 @@ INLINE void fetch_values(const sps_node_blocks *n, int64_t s, const int size)
  * columns of X for the next call are prefetched. */
 #define BLOCK_ROWS(name, V)                                                    \
     INLINE void name(const task *t, int64_t i, const int B, const int N,       \
-                     int j)                                                    \
+                     const bool f32, int j)                                    \
     {                                                                          \
         enum { W = sizeof(V) / sizeof(double) };                               \
         const sps_node_blocks *n = t->n;                                       \
         const int64_t ldx = t->p.ldx, left = n->nrow - i * B;                  \
-        const bool ahead = N * W >= 8 && j + 2 * N * W <= t->p.k;              \
+        const bool ahead = N * W >= 8 && W < 8 && j + 2 * N * W <= t->p.k;     \
         double room[64];                                                       \
         V sum[8][8];                                                           \
                                                                                \
@@ -72,9 +72,9 @@ INLINE void fetch_values(const sps_node_blocks *n, int64_t s, const int size)
             const int64_t column = (int64_t)n->column[s] * B;                  \
             const int64_t some = n->ncol - column;                             \
             const double *x = (const double *)t->p.x + column * ldx + j;       \
-            const double *a = block_at(n, s, B * B, room);                     \
+            const double *a = block_at(n, f32, s, B * B, room);                \
                                                                                \
-            if (j == 0) fetch_values(n, s, B * B);                             \
+            if (j == 0) fetch_values(n, f32, s, B * B);                        \
             for (int c = 0; c < B && c < some; c++, a += B, x += ldx) {        \
                 if (ahead)                                                     \
                     for (int v = 0; v < N * W; v += 8)                         \
@@ -95,13 +95,18 @@ BLOCK_ROWS(rows1, v1)
 /* Computes block row i for a single right-hand side: B rows in H SIMD vectors V
  * of W doubles.  Elements of the last vector beyond row B are loaded (arrays
  * are padded for that) but not stored.  (Vectors wider than a register would
- * be kept in memory.) */
+ * be kept in memory.)  `whole` (constant): x has no gaps, and all blocks have B
+ * columns in A.  Each sum waits for its last product: there must be few
+ * instructions to a block, and no detour of sums through memory, so that the
+ * next rows are begun meanwhile. */
 #define BLOCK_VECTOR(name, V, W)                                               \
-    INLINE void name(const task *t, int64_t i, const int B)                    \
+    INLINE void name(const task *t, int64_t i, const int B, const bool f32,    \
+                     const bool whole)                                         \
     {                                                                          \
         const int H = (B + W - 1) / W;                                         \
         const sps_node_blocks *n = t->n;                                       \
-        const int64_t ldx = t->p.ldx, left = n->nrow - i * B;                  \
+        const int64_t ldx = whole ? 1 : t->p.ldx, ldy = t->p.ldy;              \
+        const int64_t left = n->nrow - i * B;                                  \
         double room[64 + SPS_NODE_MAX];                                        \
         V sum[SPS_NODE_MAX / W] = {0};                                         \
                                                                                \
@@ -109,17 +114,25 @@ BLOCK_ROWS(rows1, v1)
             const int64_t column = (int64_t)n->column[s] * B;                  \
             const int64_t some = n->ncol - column;                             \
             const double *x = (const double *)t->p.x + column * ldx;           \
-            const double *a = block_at(n, s, B * B, room);                     \
+            const double *a = block_at(n, f32, s, B * B, room);                \
                                                                                \
-            fetch_values(n, s, B * B);                                         \
-            for (int c = 0; c < B && c < some; c++, a += B, x += ldx)          \
-                UNROLL for (int h = 0; h < H; h++)                             \
-                    sum[h] += *x * *(const V *)(a + h * W);                    \
+            fetch_values(n, f32, s, B * B);                                    \
+            UNROLL for (int c = 0; c < B; c++)                                 \
+                if (whole || c < some)                                         \
+                    UNROLL for (int h = 0; h < H; h++)                         \
+                        sum[h] += x[c * ldx] *                                 \
+                                  *(const V *)(a + c * B + h * W);             \
         }                                                                      \
-        /* a copy: sum stays in registers */                                   \
-        UNROLL for (int h = 0; h < H; h++) *(V *)(room + h * W) = sum[h];      \
-        spsi_cpu_product_rows(&t->p, i * B, left < B ? (int)left : B, 0, 1,    \
-                              room);                                           \
+        if (left >= B && is_plain(&t->p))                                      \
+            UNROLL for (int r = 0; r < B; r++)                                 \
+                ((double *)t->p.y)[(i * B + r) * ldy] =                        \
+                    t->p.alpha * sum[r / W][r % W];                            \
+        else {                                                                 \
+            /* a copy: sum stays in registers */                               \
+            UNROLL for (int h = 0; h < H; h++) *(V *)(room + h * W) = sum[h];  \
+            spsi_cpu_product_rows(&t->p, i * B, left < B ? (int)left : B, 0,   \
+                                  1, room);                                    \
+        }                                                                      \
     }
 
 BLOCK_VECTOR(vector8, v8, 8)
@@ -127,16 +140,16 @@ BLOCK_VECTOR(vector4, v4, 4)
 BLOCK_VECTOR(vector2, v2, 2)
 
 #define COLUMNS(name, N, W)                                                    \
-    for (; j + N * W <= t->p.k; j += N * W) name(t, i, B, N, j)
+    for (; j + N * W <= t->p.k; j += N * W) name(t, i, B, N, f32, j)
 
 /* Computes a block row with as many vectors at once as there are registers for
  * B sums of each. */
-INLINE void block_row(const sps_isa isa, const task *t, int64_t i, const int B)
+INLINE void block_row(const sps_isa isa, const task *t, int64_t i, const int B,
+                      const bool f32)
 {
     int j = 0;
 
     if (isa == SPS_ISA_AVX512) {
-        if (B <= 3) COLUMNS(rows8, 8, 8);
         if (B <= 6) COLUMNS(rows8, 4, 8);
         COLUMNS(rows8, 2, 8);
         COLUMNS(rows8, 1, 8);
@@ -154,13 +167,25 @@ INLINE void block_row(const sps_isa isa, const task *t, int64_t i, const int B)
     COLUMNS(rows1, 1, 1);
 }
 
-INLINE void block_rows(const sps_isa isa, const task *t, const int B)
+INLINE void vectors(const sps_isa isa, const task *t, const int B,
+                    const bool f32, const bool whole)
 {
     for (int64_t i = t->first; i < t->last; i++)
-        if (t->p.k != 1) block_row(isa, t, i, B);
-        else if (B <= 2 || isa == SPS_ISA_PLAIN) vector2(t, i, B);
-        else if (B <= 4 || isa == SPS_ISA_AVX2) vector4(t, i, B);
-        else vector8(t, i, B);
+        if (B <= 2 || isa == SPS_ISA_PLAIN) vector2(t, i, B, f32, whole);
+        else if (B <= 4 || isa == SPS_ISA_AVX2) vector4(t, i, B, f32, whole);
+        else vector8(t, i, B, f32, whole);
+}
+
+INLINE void block_rows(const sps_isa isa, const task *t, const int B,
+                       const bool f32)
+{
+    if (t->p.k == 1 && t->p.ldx == 1 && t->n->ncol % B == 0)
+        vectors(isa, t, B, f32, true);
+    else if (t->p.k == 1)
+        vectors(isa, t, B, f32, false);
+    else
+        for (int64_t i = t->first; i < t->last; i++)
+            block_row(isa, t, i, B, f32);
 }
 
 #define FOR_EACH_SIZE(call)                                                    \
@@ -176,8 +201,10 @@ INLINE void block_rows(const sps_isa isa, const task *t, const int B)
 
 INLINE void all_rows_of(const sps_isa isa, const task *t)
 {
-#define SIZE(B) block_rows(isa, t, B)
-    FOR_EACH_SIZE(SIZE)
+#define DOUBLES(B) block_rows(isa, t, B, false)
+#define FLOATS(B) block_rows(isa, t, B, true)
+    if (t->n->dtype == SPS_F64) FOR_EACH_SIZE(DOUBLES)
+    else FOR_EACH_SIZE(FLOATS)
 }
 CLONED_BY_ISA(static, all_rows, (const task *t), (t))
 

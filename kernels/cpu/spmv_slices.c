@@ -54,25 +54,29 @@ INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
     const int64_t end = f->start[s] + SPS_SLICE * (int64_t)f->full[s];
     double part[SPS_SLICE] = { 0 };
 
-    for (int64_t q = f->start[s]; q < end; q += SPS_SLICE)
+    for (int64_t q = f->start[s]; q < end; q += SPS_SLICE) {
+        fetch_ahead((const char *)f->val + q * (f32 ? 4 : 8));
         UNROLL for (int r = 0; r < SPS_SLICE; r++)
             part[r] += term(f, f32, near, x, ldx, q + r);
+    }
     UNROLL for (int r = 0; r < SPS_SLICE; r++) sum[r] = part[r];
 }
 
 #if SPS_X86_CLONES
 /* common_entries() for x without gaps: eight elements of x are loaded by one
  * gather. */
-#define GATHERED(name, COLUMNS, VALUES)                                        \
+#define GATHERED(name, COLUMNS, VALUES, T)                                     \
     FOR_AVX512 static void name(const sps_slices *f, const double *x,          \
                                 int64_t s, double *sum)                        \
     {                                                                          \
         const int64_t end = f->start[s] + SPS_SLICE * (int64_t)f->full[s];     \
         __m512d part = _mm512_setzero_pd();                                    \
                                                                                \
-        for (int64_t q = f->start[s]; q < end; q += SPS_SLICE)                 \
+        for (int64_t q = f->start[s]; q < end; q += SPS_SLICE) {               \
+            fetch_ahead((const T *)f->val + q);                                \
             part = _mm512_fmadd_pd(VALUES,                                     \
                                    _mm512_i32gather_pd(COLUMNS, x, 8), part);  \
+        }                                                                      \
         _mm512_storeu_pd(sum, part);                                           \
     }
 #define FAR _mm256_loadu_si256((const __m256i *)(f->col + q))
@@ -81,10 +85,10 @@ INLINE void common_entries(const sps_slices *f, const bool f32, const bool near,
 #define DOUBLES _mm512_loadu_pd((const double *)f->val + q)
 #define FLOATS _mm512_cvtps_pd(_mm256_loadu_ps((const float *)f->val + q))
 
-GATHERED(far_doubles, FAR, DOUBLES)
-GATHERED(near_doubles, NEAR, DOUBLES)
-GATHERED(far_floats, FAR, FLOATS)
-GATHERED(near_floats, NEAR, FLOATS)
+GATHERED(far_doubles, FAR, DOUBLES, double)
+GATHERED(near_doubles, NEAR, DOUBLES, double)
+GATHERED(far_floats, FAR, FLOATS, float)
+GATHERED(near_floats, NEAR, FLOATS, float)
 
 static void gathered(const sps_slices *f, const bool f32, const bool near,
                      const double *x, int64_t s, double *sum)
@@ -140,10 +144,12 @@ INLINE void further_entries(const task *t, const bool f32, const bool near,
         const int64_t end = f->start[s] + SPS_SLICE * (int64_t)f->full[s];     \
         V part[SPS_SLICE] = { 0 };                                             \
                                                                                \
-        for (int64_t q = f->start[s]; q < end; q += SPS_SLICE)                 \
+        for (int64_t q = f->start[s]; q < end; q += SPS_SLICE) {               \
+            fetch_ahead((const char *)f->val + q * (f32 ? 4 : 8));             \
             UNROLL for (int r = 0; r < SPS_SLICE; r++)                         \
                 part[r] += load(f->val, f32, q + r) *                          \
                     *(const V *)(x + column(f, near, q + r) * t->p.ldx);       \
+        }                                                                      \
         UNROLL for (int r = 0; r < SPS_SLICE; r++)                             \
             *(V *)(sum + r * W) = part[r];                                     \
     }                                                                          \
