@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PIECES = 16,        /* pieces of rows per thread: enough to balance costs
+enum { NEAR = 2 << 20,     /* bytes of a second-level cache */
+       PIECES = 16,        /* pieces of rows per thread: enough to balance costs
                               that the numbers of entries do not predict */
        LEAST = 128 };      /* rows of a part of a plane: its neighbours in other
                               parts are read twice */
@@ -201,6 +202,21 @@ static void run_pieces(void *data, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++)
         j->fn(j->format, j->t, j->p->at[i].first, j->p->at[i].last);
+#if SPS_X86_CLONES
+    if (j->t->stream) __asm__ volatile("sfence" ::: "memory");
+#endif
+}
+
+/* Returns whether Y is to be stored past the caches: it is not read, it exceeds
+ * the second-level cache, and it begins at a cache line, as its rows do unless
+ * they are shorter. */
+static bool past_caches(const product *t, int64_t rows)
+{
+    const size_t row = t->k < 8 ? 0 : (size_t)t->ldy * sizeof(double);
+
+    return is_plain(t) && !t->single && spsi_cpu_isa() == SPS_ISA_AVX512 &&
+           ((uintptr_t)t->y | row) % 64 == 0 &&
+           rows * t->k * (int64_t)sizeof(double) > NEAR;
 }
 
 sps_status spsi_cpu_product_run(const sps_plan *plan,
@@ -215,6 +231,7 @@ sps_status spsi_cpu_product_run(const sps_plan *plan,
     };
     const int64_t store = work_ns(plan->A->nrow, 2 * t.k, 0);
 
+    t.stream = past_caches(&t, plan->A->nrow);
     if (t.alpha == 0 || t.k == 0)
         spsi_team_run(plan->ctx, plan->A->nrow, store, scale_rows, &t);
     else

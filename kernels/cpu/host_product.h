@@ -17,6 +17,7 @@ typedef struct product {
     int64_t ldy;
     int k;
     bool single;           /* x and y are in single precision */
+    bool stream;           /* vectors of 64 bytes are stored past the caches */
     const sps_epilogue *e;
 } product;
 
@@ -32,6 +33,18 @@ INLINE void fetch_ahead(const void *at)
 {
     __builtin_prefetch((const char *)at + 6144);
 }
+
+/* Stores a vector V of 64 bytes at a multiple of 64: in memory, and in no
+ * cache, which would first read what is replaced. */
+#if SPS_X86_CLONES && defined __OPTIMIZE__
+#define PAST_CACHES(V, to, s)                                                  \
+    do {                                                                       \
+        V s_ = (s);                                                            \
+        __asm__("vmovntpd %1, %0" : "=m"(*(V *)(to)) : "v"(s_));               \
+    } while (0)
+#else
+#define PAST_CACHES(V, to, s) *(V *)(to) = (s)
+#endif
 
 /* Stores row i of Y from column j on, as vectors V of type T, from the sum s of
  * A X.  Operands with a zero factor are not read. */
@@ -50,7 +63,10 @@ INLINE void fetch_ahead(const void *at)
         if (e_ && e_->delta != 0)                                              \
             sum_ += (T)e_->delta *                                             \
                     *(const V *)((const T *)(t)->x + (i) * (t)->ldx + (j));    \
-        *out_ = sum_;                                                          \
+        if (sizeof(V) == 64 && (t)->stream)                                    \
+            PAST_CACHES(V, out_, sum_);                                        \
+        else                                                                   \
+            *out_ = sum_;                                                      \
     } while (0)
 
 /* Stores `rows` rows of Y, w columns each, from row i and column j on, given
@@ -73,9 +89,14 @@ INLINE bool is_plain(const product *t) { return !t->e && t->beta == 0; }
         const int64_t ld_ = plain_ ? (t)->ldy : (N) * W_;                      \
         const double a_ = plain_ ? (t)->alpha : 1;                             \
                                                                                \
-        UNROLL for (int r = 0; r < R; r++)                                     \
-            UNROLL for (int v = 0; v < N; v++)                                 \
-                *(V *)(to_ + r * ld_ + v * W_) = a_ * sum[r][v];               \
+        if (W_ == 8 && plain_ && (t)->stream)                                  \
+            UNROLL for (int r = 0; r < R; r++)                                 \
+                UNROLL for (int v = 0; v < N; v++)                             \
+                    PAST_CACHES(V, to_ + r * ld_ + v * W_, a_ * sum[r][v]);    \
+        else                                                                   \
+            UNROLL for (int r = 0; r < R; r++)                                 \
+                UNROLL for (int v = 0; v < N; v++)                             \
+                    *(V *)(to_ + r * ld_ + v * W_) = a_ * sum[r][v];           \
         if (!plain_)                                                           \
             spsi_cpu_product_rows(t, i, rows, j, (N) * W_, made_);             \
     } while (0)

@@ -3,11 +3,12 @@
  * (kernels/formats/runs.h): stencils, bands, most matrices of grids.
  *
  * With one right-hand side, a run is a vector of A times a vector of X, without
- * gathers.  With several, R rows of a slice and N vectors of columns are summed
- * at once in registers; a value of A is loaded once for them, an index once for
- * 8 values.  At every width k a sum adds the runs in order and then the rest of
- * its row, so that a column of Y has the same bits whatever the other columns
- * are.
+ * gathers; with two or four, AVX-512 and no gaps, so are these columns of a few
+ * rows together.  With others, R rows of a slice and N vectors of columns are
+ * summed at once in registers; a value of A is loaded once for them, an index
+ * once for 8 values.  At every width k a sum adds the runs in order and then
+ * the rest of its row, so that a column of Y has the same bits whatever the
+ * other columns are.
  *
  * Bytes: 8.5 (4.5 in single precision) for each value in a run, X again
  * whenever the caches have evicted it, Y once.  For k = 1 a row of a 7-point
@@ -31,6 +32,12 @@ typedef struct task {
     int64_t first, last;   /* range of slices */
 } task;
 
+/* Fetches the values that follow run q. */
+INLINE void fetch_values(const sps_runs *f, const bool f32, int64_t q)
+{
+    fetch_ahead((const char *)f->val + q * SPS_RUN * (f32 ? 4 : 8));
+}
+
 /* Computes rows r0 .. r0+R-1 of slice s (8 rows, runs.h) and N W columns of Y
  * from column j on, in N SIMD vectors of type V with W columns each.  R, N and
  * f32 are constants after inlining. */
@@ -50,6 +57,7 @@ typedef struct task {
         for (int64_t q = f->run[s]; q < run; q++) {                            \
             const double *xr = x + (f->base[q] + r0) * ldx;                    \
                                                                                \
+            if (N * W <= 32 && r0 + j == 0) fetch_values(f, f32, q);           \
             UNROLL for (int r = 0; r < R; r++, xr += ldx) {                    \
                 const double a = load(f->val, f32, q * SPS_RUN + r0 + r);      \
                                                                                \
@@ -153,7 +161,8 @@ static void add_rest(const task *t, int64_t s, const bool f32,
         const double *x = t->p.x;                                              \
         V sum[SPS_RUN / W] = {0};                                              \
                                                                                \
-        for (int64_t q = f->run[s]; q < run; q++)                              \
+        for (int64_t q = f->run[s]; q < run; q++) {                            \
+            fetch_values(f, f32, q);                                           \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++) {                     \
                 const V xh = *(const V *)(x + f->base[q] + h * W);             \
                 const int64_t at = q * SPS_RUN + h * W;                        \
@@ -164,6 +173,7 @@ static void add_rest(const task *t, int64_t s, const bool f32,
                 else                                                           \
                     sum[h] += *(const V *)((const double *)f->val + at) * xh;  \
             }                                                                  \
+        }                                                                      \
         if (f->rest[s] == f->rest[s + 1] && is_plain(&t->p))                   \
             UNROLL for (int h = 0; h < SPS_RUN / W; h++)                       \
                 *(V *)((double *)t->p.y + i + h * W) = t->p.alpha * sum[h];    \
@@ -187,21 +197,85 @@ INLINE void vector(const sps_isa isa, const task *t, int64_t s, const bool f32)
     else vector2(t, s, f32);
 }
 
-/* Returns whether vector() is applicable: k = 1 without gaps in x and y. */
-static bool no_gaps(const product *p)
+#if SPS_X86_CLONES
+/* Computes slice s for K = 2 or 4 right-hand sides, in K vectors of 8 / K rows
+ * each; x and y have no gaps. */
+INLINE void folded(const task *t, int64_t s, const int K, const bool f32)
 {
-    return p->k == 1 && p->ldx == 1 && p->ldy == 1;
+    typedef float f8 __attribute__((vector_size(32), aligned(4), may_alias));
+    typedef int64_t i8 __attribute__((vector_size(64)));
+    const i8 lane = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    const sps_runs *f = t->f;
+    const double *x = t->p.x;
+    double part[SPS_RUN * 4];
+    v8 sum[4] = {0};
+
+    for (int64_t q = f->run[s]; q < f->run[s + 1]; q++) {
+        const int64_t at = q * SPS_RUN;
+        const v8 a = f32
+            ? __builtin_convertvector(*(f8 *)((float *)f->val + at), v8)
+            : *(v8 *)((double *)f->val + at);
+
+        fetch_values(f, f32, q);
+        UNROLL for (int h = 0; h < K; h++)
+            sum[h] += (v8)__builtin_shuffle(a, (lane + 8 * h) / K) *
+                      *(const v8 *)(x + f->base[q] * (int64_t)K + 8 * h);
+    }
+    if (f->rest[s] == f->rest[s + 1] && is_plain(&t->p)) {
+        double *y = (double *)t->p.y + s * SPS_RUN * K;
+
+        if (t->p.stream)
+            UNROLL for (int h = 0; h < K; h++)
+                PAST_CACHES(v8, y + 8 * h, t->p.alpha * sum[h]);
+        else
+            UNROLL for (int h = 0; h < K; h++)
+                *(v8 *)(y + 8 * h) = t->p.alpha * sum[h];
+        return;
+    }
+    UNROLL for (int h = 0; h < K; h++) *(v8 *)(part + 8 * h) = sum[h];
+    for (int64_t e = f->rest[s]; e < f->rest[s + 1]; e++)
+        for (int j = 0; j < K; j++)
+            part[f->rest_row[e] * K + j] += load(f->rest_val, f32, e) *
+                                            x[f->rest_col[e] * (int64_t)K + j];
+    spsi_cpu_product_rows(&t->p, s * SPS_RUN, SPS_RUN, 0, K, part);
+}
+#else
+#define folded(t, s, K, f32) slice(SPS_ISA_PLAIN, t, s, f32)
+#endif
+
+/* Fetches into the caches the last rows of X that slice s needs, of k columns
+ * without gaps: in a grid, the others are there from earlier slices. */
+INLINE void fetch_rows(const task *t, int64_t s, const int k)
+{
+    const int64_t q = t->f->run[s + 1] - 1;
+    const char *x;
+
+    if (q < 0) return;
+    x = (const char *)t->p.x + t->f->base[q] * (int64_t)k * 8;
+    for (int b = 0; b < SPS_RUN * 8 * k; b += 64) __builtin_prefetch(x + b);
 }
 
 INLINE void slices(const sps_isa isa, const task *t, const bool f32)
 {
     const int64_t whole = t->f->nrow / SPS_RUN;
     const int64_t last = t->last < whole ? t->last : whole;
+    const product *p = &t->p;
+    const int k = p->ldx == p->k && p->ldy == p->k ? p->k : 0; /* no gaps */
 
-    if (no_gaps(&t->p))
-        for (int64_t s = t->first; s < last; s++) vector(isa, t, s, f32);
+    /* A loop for each case: it has its own constants in registers. */
+#define EACH(k, call)                                                          \
+    for (int64_t s = t->first; s < last; s++) {                                \
+        if ((k) > 0 && (k) <= 32 && s + 4 < last) fetch_rows(t, s + 4, k);     \
+        call;                                                                  \
+    }
+    if (k == 1)
+        EACH(1, vector(isa, t, s, f32))
+    else if (k == 2 && isa == SPS_ISA_AVX512)
+        EACH(2, folded(t, s, 2, f32))
+    else if (k == 4 && isa == SPS_ISA_AVX512)
+        EACH(4, folded(t, s, 4, f32))
     else
-        for (int64_t s = t->first; s < last; s++) slice(isa, t, s, f32);
+        EACH(k, slice(isa, t, s, f32))
     if (last < t->last) last_slice(t, last, f32);
 }
 
