@@ -89,6 +89,8 @@ sps_status spsi_ranks_fused(const sps_operator *op, double alpha,
  * (spsi_operator_twofold).  Collective. */
 sps_status spsi_ranks_twofold(const sps_operator *op,
                               const sps_twofold_args *args);
+/* Returns the boundary rows for sps_wire. */
+sps_edge spsi_ranks_edge(const sps_ranks *r);
 /* *own_p becomes the diagonal block of this process, own rows and own columns,
  * as an operator that belongs to op. */
 sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);

@@ -82,7 +82,7 @@ static bool adds(const sps_ranks *r)
     return r->adds && !spsi_comm_ordered(r->halo->ctx);
 }
 
-static sps_edge edge_of(const sps_ranks *r)
+sps_edge spsi_ranks_edge(const sps_ranks *r)
 {
     const sps_csr_local *B = &r->boundary->local;
 
@@ -119,7 +119,7 @@ static sps_status add_slice(const sps_ranks *r, double alpha,
                             const sps_block *X, double beta, sps_block *Y,
                             const sps_epilogue *e, sps_block *room)
 {
-    const sps_edge edge = edge_of(r);
+    const sps_edge edge = spsi_ranks_edge(r);
     sps_block operand;
     sps_status st, finished;
 

@@ -3,11 +3,13 @@
  * a GPU each, on the 7-point Laplacian: run by name, not a test.
  *   usage: mpirun -n P time_ranks X Y Z [COLUMNS [PRECOND [ITERATIONS [HOW]]]]
  * HOW: cpu: on the host; aside, before: messages pass beside the product of the
- * interior rows, or before it, whatever the library would choose.
+ * interior rows, or before it, whatever the library would choose; nodes: each
+ * point has three unknowns, coupled to those of 27 points as in elasticity.
  * X x Y x Z points of the grid for each process, in slabs along z, so that the
  * system grows with P.  The second of two solves is shown, of as many
  * iterations on all.  With `stages` in place of PRECOND, the parts of a product
- * and the sums are timed instead, each in a loop of ITERATIONS. */
+ * and the sums are timed instead, each in a loop of ITERATIONS; with 0
+ * ITERATIONS, set-ups of the preconditioner, and new values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,32 +31,54 @@ static void check(sps_status st, const char *text)
     exit(1);
 }
 
-static sps_csr *slab(sps_context *ctx, int64_t nx, int64_t ny, int64_t nz)
+typedef struct slab_of {
+    int64_t n[3], whole;      /* points of a process; points of all along z */
+    int unknowns, reach;      /* of a point; coordinates that neighbours differ
+                                 in: 1 for 7 points, 3 for 27 */
+} slab_of;
+
+static int64_t row_of(const slab_of *g, int64_t row, int64_t *column,
+                      double *value)
 {
-    const int64_t rows = nx * ny * nz, first = rank * rows;
-    const int64_t whole = rows * size, face = nx * ny;
-    const int64_t step[7] = { -face, -nx, -1, 0, 1, nx, face };
+    const int64_t q = g->unknowns, point = row / q, x = point % g->n[0];
+    const int64_t y = point / g->n[0] % g->n[1], z = point / g->n[0] / g->n[1];
+    int64_t count = 0;
+
+    for (int s = 0; s < 27; s++) {
+        const int64_t d[3] = { s % 3 - 1, s / 3 % 3 - 1, s / 9 - 1 };
+
+        if (d[0] * d[0] + d[1] * d[1] + d[2] * d[2] > g->reach) continue;
+        if (x + d[0] < 0 || x + d[0] >= g->n[0] || y + d[1] < 0 ||
+            y + d[1] >= g->n[1] || z + d[2] < 0 || z + d[2] >= g->whole)
+            continue;
+        for (int64_t b = 0; b < q; b++) {
+            column[count] = q * (point + d[0] + g->n[0] *
+                                 (d[1] + g->n[1] * d[2])) + b;
+            value[count] = column[count] == row ? (q > 1 ? 81 : 6) : -1;
+            count++;
+        }
+    }
+    return count;
+}
+
+static sps_csr *slab(sps_context *ctx, const slab_of *g)
+{
+    const int64_t rows = g->n[0] * g->n[1] * g->n[2] * g->unknowns;
+    const int64_t first = rank * rows, most = g->unknowns > 1 ? 81 : 7;
     int64_t *rowptr = malloc((size_t)(rows + 1) * sizeof *rowptr), nnz = 0;
-    int64_t *column = malloc((size_t)(7 * rows) * sizeof *column);
-    double *value = malloc((size_t)(7 * rows) * sizeof *value);
+    int64_t *column = malloc((size_t)(most * rows) * sizeof *column);
+    double *value = malloc((size_t)(most * rows) * sizeof *value);
     sps_csr *A = NULL;
 
     if (!rowptr || !column || !value) check(SPS_ENOMEM, "no memory");
     rowptr[0] = 0;
     for (int64_t i = 0; i < rows; i++) {
-        const int64_t row = first + i, x = row % nx, y = row / nx % ny;
-
-        for (int s = 0; s < 7; s++) {
-            if ((s == 2 && x == 0) || (s == 4 && x == nx - 1)) continue;
-            if ((s == 1 && y == 0) || (s == 5 && y == ny - 1)) continue;
-            if (row + step[s] < 0 || row + step[s] >= whole) continue;
-            column[nnz] = row + step[s];
-            value[nnz++] = s == 3 ? 6 : -1;
-        }
+        nnz += row_of(g, first + i, column + nnz, value + nnz);
         rowptr[i + 1] = nnz;
     }
-    check(sps_csr_wrap_rows(ctx, first, rows, whole, nnz, rowptr, column, value,
-                            SPS_F64, SPS_ADOPT, &A), sps_context_error(ctx));
+    check(sps_csr_wrap_rows(ctx, first, rows, rows * size, nnz, rowptr, column,
+                            value, SPS_F64, SPS_ADOPT, &A),
+          sps_context_error(ctx));
     A->props |= SPS_SPD | SPS_SYMMETRIC;
     return A;
 }
@@ -150,6 +174,15 @@ static sps_status beside(const stage *s)
     return st;
 }
 
+static sps_status edge(const stage *s)
+{
+    const sps_edge e = spsi_ranks_edge(s->r);
+
+    return s->r->adds ? spsi_wire(s->ctx)->add_edge(&e, 1, NULL, s->X,
+                                                    s->r->operand, s->Y)
+                      : SPS_OK;
+}
+
 static sps_status product(const stage *s)
 {
     return sps_operator_apply(s->op, 1, s->X, 0, s->Y);
@@ -230,6 +263,7 @@ static void show_stages(sps_context *ctx, const sps_operator *op, int k,
         show(&s, "interior beside exchange", beside, times);
         show(&s, "boundary", boundary, times);
         show(&s, "put", put, times);
+        show(&s, "boundary in its place", edge, times);
         show(&s, "sum of 3 k^2", first_sum, times);
         show(&s, "sum of k^2 + k", second_sum, times);
         show(&s, "product and sums", product_sums, times);
@@ -240,12 +274,56 @@ static void show_stages(sps_context *ctx, const sps_operator *op, int k,
     sps_block_destroy(&s.Y);
 }
 
+/* ------------------------------------------------------------------ set-up */
+
+static double together(sps_context *ctx)
+{
+    double here = 0;
+
+    check(ctx->backend->sync(ctx), "no end of the work");
+    check(sps_comm_sum(comm, &here, 1), "no sum");
+    return spsi_now();
+}
+
+static void show_set_ups(sps_context *ctx, sps_csr *A, int k,
+                         const sps_options *opt)
+{
+    sps_operator *op = NULL;
+    sps_precond *M = NULL;
+    char text[4096];
+    double t[5];
+
+    for (int i = 0; i < 3; i++) {
+        t[0] = together(ctx);
+        check(sps_operator_csr(ctx, A, k, opt, &op), sps_context_error(ctx));
+        t[1] = together(ctx);
+        check(sps_precond_create(op, k, opt, &M), sps_context_error(ctx));
+        t[2] = together(ctx);
+        if (i == 0) sps_precond_describe(M, text, sizeof text);
+        if (i == 0 && rank == 0) printf("%s", text);
+        check(sps_operator_set_values(op, A->val, SPS_HOST),
+              sps_context_error(ctx));
+        t[3] = together(ctx);
+        check(sps_precond_update(M), sps_context_error(ctx));
+        t[4] = together(ctx);
+        if (i == 2) sps_precond_describe(M, text, sizeof text);
+        if (i == 2 && rank == 0) printf("%s", text);
+        if (rank == 0)
+            printf("%d processes: operator %.1f ms, set-up %.1f, values %.1f, "
+                   "update %.1f\n", size, 1e3 * (t[1] - t[0]),
+                   1e3 * (t[2] - t[1]), 1e3 * (t[3] - t[2]),
+                   1e3 * (t[4] - t[3]));
+        sps_precond_destroy(&M);
+        sps_operator_destroy(&op);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    const int64_t n[3] = { argc > 1 ? atoi(argv[1]) : 64,
-                           argc > 2 ? atoi(argv[2]) : 64,
-                           argc > 3 ? atoi(argv[3]) : 64 };
-    const int64_t rows = n[0] * n[1] * n[2];
+    slab_of g = { .n = { argc > 1 ? atoi(argv[1]) : 64,
+                         argc > 2 ? atoi(argv[2]) : 64,
+                         argc > 3 ? atoi(argv[3]) : 64 } };
+    const bool nodes = argc > 7 && !strcmp(argv[7], "nodes");
     const int k = argc > 4 ? atoi(argv[4]) : 16;
     const bool stages = argc > 5 && !strcmp(argv[5], "stages");
     const bool host = argc > 7 && !strcmp(argv[7], "cpu");
@@ -265,7 +343,10 @@ int main(int argc, char **argv)
     co.place = host ? SPS_HOST : SPS_CUDA;
     co.comm = comm;
     check(sps_context_create(&co, &ctx, &why), why);
-    A = slab(ctx, n[0], n[1], n[2]);
+    g.whole = g.n[2] * size;
+    g.unknowns = nodes ? 3 : 1;
+    g.reach = nodes ? 3 : 1;
+    A = slab(ctx, &g);
     sps_options_default(&opt);
     opt.solver = "block_cg";
     opt.precond = argc > 5 && !stages ? argv[5] : "none";
@@ -273,17 +354,21 @@ int main(int argc, char **argv)
     opt.rtol = 1e-12;
     opt.nullspace = "none";
     check(sps_operator_csr(ctx, A, k, &opt, &op), sps_context_error(ctx));
-    if (op->ranks && argc > 7 && !host)
+    if (op->ranks && argc > 7 && !host && !nodes)
         op->ranks->halo->aside = !strcmp(argv[7], "aside");
-    if (stages) {
+    if (opt.max_iterations == 0) {
+        sps_operator_destroy(&op);
+        opt.max_iterations = 1;
+        show_set_ups(ctx, A, k, &opt);
+    } else if (stages) {
         show_stages(ctx, op, k, opt.max_iterations);
     } else {
-        check(sps_block_create(ctx, rows, k, &B), "no memory for B");
+        check(sps_block_create(ctx, A->nrow, k, &B), "no memory for B");
         check(sps_block_random(B, 1), sps_context_error(ctx));
         check(sps_solver_create(op, NULL, k, &opt, &solver),
               sps_context_error(ctx));
-        solve(ctx, solver, B, rows, k, false);
-        solve(ctx, solver, B, rows, k, true);
+        solve(ctx, solver, B, A->nrow, k, false);
+        solve(ctx, solver, B, A->nrow, k, true);
     }
     sps_solver_destroy(&solver);
     sps_operator_destroy(&op);
