@@ -14,6 +14,7 @@
 
 #include "core/backend.h"
 #include "matrix/row_kinds.h"
+#include "matrix/some_rows.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,7 +115,9 @@ typedef struct sps_coarse sps_coarse;
 typedef enum sps_coarse_array {
     SPS_COARSE_SCALE,         /* double, one for each row */
     SPS_COARSE_NEAR,          /* double, rows x vectors, row-major */
-    SPS_COARSE_AGGREGATE      /* int32_t, one for each node; -1 if in none */
+    SPS_COARSE_AGGREGATE,     /* int32_t, one for each node; -1 if in none */
+    SPS_COARSE_BELOW          /* double, columns of T x vectors: near-null
+                                 vectors of the next level */
 } sps_coarse_array;
 
 /* Operations of cycles, on matrices and blocks of any level. */
@@ -165,10 +168,13 @@ typedef struct sps_coarsening {
      * columns of X, or, if X is NULL, to the constant vector of each unknown of
      * a node. */
     sps_status (*near_null)(sps_coarse *l, int first, const sps_block *X);
-    /* Sets the first near-null vectors to the rigid motions of nodes at these
-     * coordinates, d values for each node; *finite: whether all are below
-     * 1e300. */
-    sps_status (*motions)(sps_coarse *l, const sps_block *coords, bool *finite);
+    /* *box becomes that of nodes with these coordinates, d values for each
+     * node, if all are below 1e300 (*finite).  The other function sets the
+     * first near-null vectors to the rigid motions of these nodes. */
+    sps_status (*box)(sps_coarse *l, const sps_block *coords,
+                      spsi_coarse_box *box, bool *finite);
+    sps_status (*motions)(sps_coarse *l, const sps_block *coords,
+                          const spsi_coarse_box *box);
     /* Returns the matrix in doubles; valid until close. */
     const sps_csr *(*matrix)(const sps_coarse *l);
     /* As sps_csr_symmetric, for the matrix of the level. */
@@ -205,6 +211,16 @@ typedef struct sps_coarsening {
      * there is one, or P = T if not `smooth`. */
     sps_status (*prolong)(sps_coarse *l, bool smooth, double omega,
                           sps_csr **P_p);
+    /* Computes P for own rows of a matrix over several processes, of which the
+     * level has the diagonal block: F is A_F of these rows, `all` the T of all
+     * its columns, from row `low` on that of this process.  In rows row[0],
+     * row[1], ... D_F has the d with factor[t] = d^(-1/2), or 0 where the scale
+     * of the level is 0, and in others that of the level. */
+    sps_status (*smooth)(sps_coarse *l, const sps_csr *F, const sps_csr *all,
+                         int64_t low, double omega, const int32_t *row,
+                         const double *factor, int64_t rows, sps_csr **P_p);
+    /* Returns the filtered matrix, or NULL. */
+    const sps_csr *(*filtered)(const sps_coarse *l);
     /* Creates A B, unless this takes more than `most` multiplications: then
      * *C_p stays NULL. */
     sps_status (*multiply)(sps_context *ctx, const sps_csr *A,
@@ -226,6 +242,19 @@ typedef struct sps_coarsening {
     sps_status (*invert)(sps_coarse *l, sps_csr **Z_p, bool *regular);
     /* Copies an array of the level to host memory. */
     sps_status (*fetch)(const sps_coarse *l, sps_coarse_array which, void *to);
+    /* Copies the scale and the first near-null vector of some rows to host
+     * memory, two doubles each. */
+    sps_status (*traits)(const sps_coarse *l, const int32_t *row, int64_t rows,
+                         double *to);
+    /* spsi_rows_outside, spsi_rows_pick and spsi_rows_replace (some_rows.h),
+     * except that the copies of `pick` lie where A does. */
+    sps_status (*outside)(sps_context *ctx, const sps_csr *A, int64_t first,
+                          int64_t last, int32_t **row_p, int64_t *rows);
+    sps_status (*pick)(sps_context *ctx, const sps_csr *A, const int32_t *row,
+                       int64_t rows, sps_csr **B_p);
+    sps_status (*replace)(sps_context *ctx, const sps_csr *A,
+                          const spsi_placing *p, const sps_csr *B,
+                          sps_csr **C_p);
     void (*close)(sps_coarse **l_p);
     sps_coarse_cycle cycle;
 } sps_coarsening;

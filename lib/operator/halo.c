@@ -118,6 +118,21 @@ int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
     return count;
 }
 
+int64_t spsi_halo_row(const sps_halo *h, int64_t col)
+{
+    if (col < h->low) return h->ghost[col];
+    return col < h->low + h->n ? h->first + col - h->low : h->ghost[col - h->n];
+}
+
+sps_status spsi_halo_trade_packed(sps_halo *h, const void *out, size_t each,
+                                  void *ghost)
+{
+    return spsi_comm_exchange(
+        h->ctx, h->out,
+        spsi_halo_messages(h, h->send_at, (void *)(uintptr_t)out, each, h->out),
+        h->in, spsi_halo_messages(h, h->ghost_at, ghost, each, h->in));
+}
+
 sps_status spsi_halo_trade(sps_halo *h, const void *own, size_t each,
                            void *ghost)
 {
@@ -129,9 +144,7 @@ sps_status spsi_halo_trade(sps_halo *h, const void *own, size_t each,
     for (int64_t i = 0; i < count; i++)
         memcpy(out + (size_t)i * each,
                (const char *)own + (size_t)h->send[i] * each, each);
-    SPS_TRY(spsi_comm_exchange(
-        h->ctx, h->out, spsi_halo_messages(h, h->send_at, out, each, h->out),
-        h->in, spsi_halo_messages(h, h->ghost_at, ghost, each, h->in)));
+    SPS_TRY(spsi_halo_trade_packed(h, out, each, ghost));
 fail:
     spsi_free(h->ctx, out);
     return st;

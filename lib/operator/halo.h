@@ -56,6 +56,9 @@ int spsi_halo_owner(const sps_halo *h, int64_t row);
 /* Returns the index of a ghost by its global row number, or -1. */
 int64_t spsi_halo_ghost(const sps_halo *h, int64_t row);
 
+/* Returns the global number of column `col` of spsi_ranks_rows. */
+int64_t spsi_halo_row(const sps_halo *h, int64_t col);
+
 /* Fills in m with one message for each neighbour that has items, of `each`
  * bytes an item; those of peer[i] are numbers at[i] .. at[i+1] - 1.  Returns
  * the number of messages. */
@@ -66,6 +69,10 @@ int spsi_halo_messages(const sps_halo *h, const int64_t *at, void *items,
  * own row, and for each ghost; host memory. */
 sps_status spsi_halo_trade(sps_halo *h, const void *own, size_t each,
                            void *ghost);
+
+/* The same if `out` has the items of the rows send[], in this order. */
+sps_status spsi_halo_trade_packed(sps_halo *h, const void *out, size_t each,
+                                  void *ghost);
 
 /* Allocates memory for exchanges of `width` columns, if the wire needs it. */
 sps_status spsi_halo_reserve(sps_halo *h, int width);

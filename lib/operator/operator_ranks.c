@@ -10,17 +10,16 @@
 #include "core/abi.h"
 #include "core/options.h"
 #include "core/team.h"
+#include "matrix/some_rows.h"
 
 #define FEW 4                /* boundary rows are few if they have at most this
                                 part of the entries */
 
 /* ------------------------------------------------------------------- ghosts */
 
-static bool foreign(const sps_ranks *r, int64_t p)
+static bool foreign(const sps_ranks *r, int64_t column)
 {
-    const int64_t own = r->A->global[p] - r->A->first;
-
-    return own < 0 || own >= r->cols;
+    return column < r->A->first || column >= r->A->first + r->cols;
 }
 
 static bool is_good(const sps_csr *A, int64_t i)
@@ -112,27 +111,73 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sorts x and leaves distinct numbers; returns how many. */
+static int64_t sort_distinct(int64_t *x, int64_t count)
+{
+    int64_t kept = 0;
+
+    if (count > 0) qsort(x, (size_t)count, sizeof *x, ascending);
+    for (int64_t i = 0; i < count; i++)
+        if (i == 0 || x[i] != x[i - 1]) x[kept++] = x[i];
+    return kept;
+}
+
+/* The same for *count numbers; those of neighbouring planes of a grid are
+ * marked in their range, which takes a fraction of the time of sorting. */
+static sps_status leave_distinct(sps_context *ctx, int64_t *x, int64_t *count)
+{
+    int64_t low = INT64_MAX, high = -1, kept = 0;
+    unsigned char *mark = NULL;
+    sps_status st = SPS_OK;
+
+    for (int64_t i = 0; i < *count; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    if (high - low >= 8 * *count) {
+        *count = sort_distinct(x, *count);
+        return SPS_OK;
+    }
+    SPS_TRY(SPS_NEW(ctx, high - low + 1, &mark));
+    for (int64_t i = 0; i < *count; i++) mark[x[i] - low] = 1;
+    for (int64_t j = 0; j <= high - low; j++)
+        if (mark[j]) x[kept++] = low + j;
+    *count = kept;
+fail:
+    spsi_free(ctx, mark);
+    return st;
+}
+
+/* Appends to ghost the distinct columns of processes before this one, or of
+ * those after it; global: the columns of the boundary rows. */
+static sps_status add_ghosts(sps_context *ctx, const sps_ranks *r,
+                             const int64_t *global, bool before, int64_t *ghost,
+                             int64_t *ghosts)
+{
+    int64_t count = 0;
+    sps_status st = SPS_OK;
+
+    ghost += *ghosts;
+    for (int64_t p = 0; p < r->edge->nnz; p++)
+        if (foreign(r, global[p]) && (global[p] < r->A->first) == before)
+            ghost[count++] = global[p];
+    if (count > 0) SPS_TRY(leave_distinct(ctx, ghost, &count));
+    *ghosts += count;
+fail:
+    return st;
+}
+
 /* Finds the distinct columns that other processes own, ascending. */
 static sps_status find_ghosts(sps_context *ctx, const sps_ranks *r,
-                              int64_t **ghost_p, int64_t *ghosts)
+                              const int64_t *global, int64_t **ghost_p,
+                              int64_t *ghosts)
 {
-    const sps_csr *A = r->A;
-    int64_t *ghost = NULL, count = 0, kept = 0;
     sps_status st;
 
-    for (int64_t b = 0; b < r->rows; b++)
-        count += A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
-    SPS_TRY(SPS_NEW(ctx, count, &ghost));
-    count = 0;
-    for (int64_t b = 0; b < r->rows; b++)
-        for (int64_t p = A->rowptr[r->row[b]]; p < A->rowptr[r->row[b] + 1];
-             p++)
-            if (foreign(r, p)) ghost[count++] = A->global[p];
-    if (count > 0) qsort(ghost, (size_t)count, sizeof *ghost, ascending);
-    for (int64_t g = 0; g < count; g++)
-        if (g == 0 || ghost[g] != ghost[g - 1]) ghost[kept++] = ghost[g];
-    *ghost_p = ghost;
-    *ghosts = kept;
+    *ghosts = 0;
+    SPS_TRY(SPS_NEW(ctx, r->edge->nnz, ghost_p));
+    SPS_TRY(add_ghosts(ctx, r, global, true, *ghost_p, ghosts));
+    SPS_TRY(add_ghosts(ctx, r, global, false, *ghost_p, ghosts));
 fail:
     return st;
 }
@@ -152,7 +197,7 @@ static void mark_rows(void *data, int64_t first, int64_t last)
     for (int64_t i = first; i < last; i++) {
         m->mark[i] = 0;
         for (int64_t p = rowptr[i]; p < rowptr[i + 1] && !m->mark[i]; p++)
-            m->mark[i] = foreign(m->r, p);
+            m->mark[i] = foreign(m->r, m->r->A->global[p]);
     }
 }
 
@@ -175,29 +220,101 @@ fail:
     return st;
 }
 
-/* Finds the own rows that boundary rows use; place[j] is the row of the operand
- * with own row j, if it is one of them. */
-static sps_status find_touched(sps_context *ctx, sps_ranks *r, int32_t *place)
+/* Makes the matrix of the boundary rows, whose columns are *global_p so far. */
+static sps_status take_edge(sps_context *ctx, sps_ranks *r, int64_t **global_p)
 {
     const sps_csr *A = r->A;
-    int64_t count = 0;
+    int64_t nnz = 0;
     sps_status st;
 
     for (int64_t b = 0; b < r->rows; b++)
-        for (int64_t p = A->rowptr[r->row[b]]; p < A->rowptr[r->row[b] + 1];
-             p++)
-            if (!foreign(r, p)) place[A->global[p] - A->first] = 1;
-    for (int64_t j = 0; j < r->cols; j++) count += place[j];
-    SPS_TRY(SPS_NEW(ctx, count, &r->touch));
-    for (int64_t j = 0; j < r->cols; j++) {
-        if (!place[j]) continue;
-        place[j] = (int32_t)(r->halo->low + r->touched);
-        r->touch[r->touched++] = (int32_t)j;
+        nnz += A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
+    SPS_TRY(sps_csr_create(ctx, r->rows, 0, nnz, A->dtype, &r->edge));
+    SPS_TRY(SPS_NEW(ctx, nnz, global_p));
+    for (int64_t b = 0; b < r->rows; b++) {
+        const int64_t from = A->rowptr[r->row[b]], at = r->edge->rowptr[b];
+        const int64_t count = A->rowptr[r->row[b] + 1] - from;
+
+        for (int64_t p = 0; p < count; p++)
+            (*global_p)[at + p] = A->global[from + p];
+        r->edge->rowptr[b + 1] = at + count;
     }
+fail:
+    return st;
+}
+
+/* A set of own rows. */
+typedef struct row_set {
+    uint64_t *word;           /* a bit for each row */
+    int64_t *before;          /* rows of the set in the words before each */
+    int64_t words;
+} row_set;
+
+/* Returns the number of rows of the set that are below row j. */
+static int64_t below(const row_set *s, int64_t j)
+{
+    const uint64_t bits = s->word[j / 64] & ((UINT64_C(1) << j % 64) - 1);
+
+    return s->before[j / 64] + __builtin_popcountll(bits);
+}
+
+/* Makes the set of own rows that boundary rows use. */
+static sps_status find_used(sps_context *ctx, const sps_ranks *r,
+                            const int64_t *global, row_set *s)
+{
+    sps_status st;
+
+    s->words = r->cols / 64 + 1;
+    SPS_TRY(SPS_NEW(ctx, s->words, &s->word));
+    SPS_TRY(SPS_NEW(ctx, s->words + 1, &s->before));
+    for (int64_t p = 0; p < r->edge->nnz; p++) {
+        const int64_t j = global[p] - r->A->first;
+
+        if (!foreign(r, global[p])) s->word[j / 64] |= UINT64_C(1) << j % 64;
+    }
+    for (int64_t w = 0; w < s->words; w++)
+        s->before[w + 1] = s->before[w] + __builtin_popcountll(s->word[w]);
+fail:
+    return st;
+}
+
+static sps_status find_touched(sps_context *ctx, sps_ranks *r, const row_set *s)
+{
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, s->before[s->words], &r->touch));
+    for (int64_t w = 0; w < s->words; w++)
+        for (uint64_t left = s->word[w]; left; left &= left - 1)
+            r->touch[r->touched++] =
+                (int32_t)(64 * w + __builtin_ctzll(left));
     SPS_REQUIRE(ctx, r->halo->ghosts <= INT32_MAX - r->touched, SPS_EMATRIX,
                 "%lld rows of other processes are needed, more than column "
                 "indices of 32 bits allow", (long long)r->halo->ghosts);
 fail:
+    return st;
+}
+
+/* Makes the columns of the boundary rows those of the operand. */
+static sps_status number_edge(sps_context *ctx, sps_ranks *r,
+                              const int64_t *global)
+{
+    row_set s = { NULL };
+    sps_status st;
+
+    SPS_TRY(find_used(ctx, r, global, &s));
+    SPS_TRY(find_touched(ctx, r, &s));
+    r->edge->ncol = r->touched + r->halo->ghosts;
+    for (int64_t p = 0; p < r->edge->nnz; p++) {
+        const int64_t own = global[p] - r->A->first;
+
+        r->edge->col[p] = (int32_t)(!foreign(r, global[p])
+                              ? r->halo->low + below(&s, own)
+                              : spsi_halo_ghost(r->halo, global[p]) +
+                                (own < 0 ? 0 : r->touched));
+    }
+fail:
+    spsi_free(ctx, s.word);
+    spsi_free(ctx, s.before);
     return st;
 }
 
@@ -217,7 +334,6 @@ static int64_t edges_before(const sps_ranks *r, int64_t i)
 
 typedef struct splitting {
     sps_ranks *r;
-    const int32_t *place;
     const void *val;
 } splitting;
 
@@ -244,22 +360,6 @@ static void split_values(void *data, int64_t first, int64_t last)
     }
 }
 
-/* Writes the columns of boundary row b. */
-static void split_edge(const splitting *s, int64_t b)
-{
-    const sps_ranks *r = s->r;
-    const sps_csr *A = r->A;
-    int64_t q = r->edge->rowptr[b];
-
-    for (int64_t p = A->rowptr[r->row[b]]; p < A->rowptr[r->row[b] + 1]; p++) {
-        const int64_t own = A->global[p] - A->first;
-
-        r->edge->col[q++] = !foreign(r, p) ? s->place[own] : (int32_t)(
-            spsi_halo_ghost(r->halo, A->global[p]) +
-            (own < 0 ? 0 : r->touched));
-    }
-}
-
 static void split_pattern(void *data, int64_t first, int64_t last)
 {
     const splitting *s = data;
@@ -271,7 +371,6 @@ static void split_pattern(void *data, int64_t first, int64_t last)
         const bool at_edge = b < r->rows && r->row[b] == i;
         int32_t *to = r->inner->col + at[i] - edge[b];
 
-        if (at_edge) split_edge(s, b);
         for (int64_t p = at[i]; p < at[i + 1] && !at_edge; p++)
             *to++ = (int32_t)(r->A->global[p] - r->A->first);
         b += at_edge;
@@ -279,36 +378,97 @@ static void split_pattern(void *data, int64_t first, int64_t last)
     }
 }
 
-static void split_all(sps_ranks *r, spsi_team_fn *part, const int32_t *place,
-                      const void *val)
+static void split_all(sps_ranks *r, spsi_team_fn *part, const void *val)
 {
-    splitting s = { r, place, val };
+    splitting s = { r, val };
 
     spsi_team_run(r->halo->ctx, r->A->nrow, r->A->nnz, part, &s);
 }
 
+/* Makes the matrix of the interior rows, and the values of both. */
 static sps_status split(sps_context *ctx, sps_ranks *r)
 {
     const sps_csr *A = r->A;
-    int32_t *place = NULL;
-    int64_t nnz = 0;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, r->cols, &place));
-    SPS_TRY(find_touched(ctx, r, place));
-    for (int64_t b = 0; b < r->rows; b++)
-        nnz += A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
-    SPS_TRY(sps_csr_create(ctx, A->nrow, r->cols, A->nnz - nnz, A->dtype,
-                           &r->inner));
-    SPS_TRY(sps_csr_create(ctx, r->rows, r->touched + r->halo->ghosts, nnz,
-                           A->dtype, &r->edge));
-    for (int64_t b = 0; b < r->rows; b++)
-        r->edge->rowptr[b + 1] = r->edge->rowptr[b] +
-            A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
-    split_all(r, split_pattern, place, NULL);
-    split_all(r, split_values, NULL, A->val);
+    SPS_TRY(sps_csr_create(ctx, A->nrow, r->cols, A->nnz - r->edge->nnz,
+                           A->dtype, &r->inner));
+    split_all(r, split_pattern, NULL);
+    split_all(r, split_values, A->val);
 fail:
-    spsi_free(ctx, place);
+    return st;
+}
+
+/* ---------------------------------------------------- rows in device memory */
+
+/* Rows whose columns are those of the whole, or, with h, those of
+ * spsi_ranks_rows. */
+typedef struct rows_there {
+    const sps_csr *X;
+    const sps_halo *h;
+} rows_there;
+
+/* Creates the interior rows from those of X; r->row and r->edge are known. */
+static sps_status inner_there(sps_context *ctx, const sps_ranks *r,
+                              const rows_there *t, sps_csr **inner_p)
+{
+    const spsi_placing p = {
+        .nrow = t->X->nrow, .ncol = r->cols, .row = r->row,
+        .shift = -(t->h ? t->h->low : r->A->first) };
+    sps_csr *none = NULL;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(ctx, r->rows, r->cols, 0, t->X->dtype, &none));
+    SPS_TRY(spsi_rows_replace(ctx, t->X, &p, none, inner_p));
+fail:
+    sps_csr_destroy(ctx, &none);
+    return st;
+}
+
+/* Makes r->row, r->edge and r->inner; *global_p: the columns of r->edge. */
+static sps_status take_there(sps_context *ctx, sps_ranks *r,
+                             const rows_there *t, int64_t **global_p)
+{
+    const int64_t low = t->h ? t->h->low : r->A->first;
+    sps_status st;
+
+    SPS_TRY(spsi_rows_outside(ctx, t->X, low, low + r->cols, &r->row,
+                              &r->rows));
+    SPS_TRY(spsi_rows_pick(ctx, t->X, r->row, r->rows, &r->edge));
+    SPS_TRY(SPS_NEW(ctx, r->edge->nnz, global_p));
+    for (int64_t p = 0; p < r->edge->nnz; p++)
+        (*global_p)[p] = t->h ? spsi_halo_row(t->h, r->edge->col[p])
+                              : r->edge->col[p];
+    SPS_TRY(inner_there(ctx, r, t, &r->inner));
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_set_there(sps_operator *op, const sps_csr *X,
+                                const sps_halo *h)
+{
+    const rows_there t = { X, h };
+    sps_context *ctx = op->ctx;
+    sps_ranks *r = op->ranks;
+    sps_csr *edge = NULL, *inner = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_rows_pick(ctx, X, r->row, r->rows, &edge));
+    SPS_TRY(inner_there(ctx, r, &t, &inner));
+    SPS_REQUIRE(ctx, edge->nnz == r->edge->nnz && inner->nnz == r->inner->nnz,
+                SPS_EBUG, "new values changed the pattern of an operator, "
+                "which must not happen; please report it");
+    if (edge->nnz > 0)
+        memcpy(r->edge->val, edge->val, spsi_csr_value_bytes(edge));
+    if (inner->nnz > 0) SPS_TRY(spsi_csr_copy_values(ctx, inner, r->inner));
+    SPS_TRY(sps_operator_set_values(r->interior, r->inner->val,
+                                    r->inner->place));
+    SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
+    op->cache->norm = -1.0;
+    op->version++;
+fail:
+    sps_csr_destroy(ctx, &edge);
+    sps_csr_destroy(ctx, &inner);
     return st;
 }
 
@@ -351,6 +511,7 @@ typedef struct uses {
     int width;
     sps_dtype blocks;
     bool inner;               /* see sps_operator */
+    const rows_there *there;  /* the rows, if they are in device memory */
 } uses;
 
 /* Returns the predicted seconds of a product of own rows, from the memory
@@ -501,12 +662,34 @@ void sps_operator_halo(const sps_operator *op, int64_t *rows, int64_t *most,
     if (neighbours) *neighbours = many ? op->ranks->received.neighbours : 0;
 }
 
+/* Makes the matrices of interior and boundary rows, and the halo. */
+static sps_status divide(sps_context *ctx, sps_ranks *r, const uses *u)
+{
+    int64_t *ghost = NULL, *global = NULL, ghosts = 0;
+    sps_status st = SPS_OK;
+
+    if (u->there) {
+        SPS_TRY(take_there(ctx, r, u->there, &global));
+    } else {
+        SPS_TRY(find_rows(ctx, r));
+        SPS_TRY(take_edge(ctx, r, &global));
+    }
+    SPS_TRY(find_ghosts(ctx, r, global, &ghost, &ghosts));
+    SPS_TRY(spsi_halo_create(ctx, r->A->first, u->cols, r->A->whole, ghost,
+                             ghosts, &r->halo));
+    SPS_TRY(number_edge(ctx, r, global));
+    if (!u->there) SPS_TRY(split(ctx, r));
+fail:
+    spsi_free(ctx, ghost);
+    spsi_free(ctx, global);
+    return st;
+}
+
 /* Makes op->ranks from A, whose rows and columns have been checked. */
 static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
                              const sps_options *o)
 {
     sps_context *ctx = op->ctx;
-    int64_t *ghost = NULL, ghosts = 0;
     sps_ranks *r = NULL;
     sps_status st;
 
@@ -522,15 +705,10 @@ static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
     op->inner = u->inner;
     SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
     op->caller.nnz = A->nnz;
-    SPS_TRY(find_rows(ctx, r));
-    SPS_TRY(find_ghosts(ctx, r, &ghost, &ghosts));
-    SPS_TRY(spsi_halo_create(ctx, A->first, u->cols, A->whole, ghost, ghosts,
-                             &r->halo));
+    SPS_TRY(divide(ctx, r, u));
     SPS_TRY(sum_halos(ctx, r));
-    SPS_TRY(split(ctx, r));
     SPS_TRY(make_plans(ctx, r, u, o));
 fail:
-    spsi_free(ctx, ghost);
     return st;
 }
 
@@ -589,7 +767,7 @@ sps_status spsi_ranks_create(sps_context *ctx, const sps_csr *A, int width,
                              sps_dtype blocks, const sps_options *opt,
                              bool inner, sps_operator **op_p)
 {
-    const uses u = { A->nrow, width, blocks, inner };
+    const uses u = { A->nrow, width, blocks, inner, NULL };
     sps_operator *op = NULL;
     sps_status st;
 
@@ -604,22 +782,50 @@ fail:
     return st;
 }
 
-sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
-                             int width, sps_dtype blocks, sps_operator **op_p)
+static sps_status create_inner(sps_context *ctx, const sps_csr *A,
+                               const uses *u, sps_operator **op_p)
 {
-    const uses u = { cols, width, blocks, true };
     sps_operator *op = NULL;
     sps_options o;
     sps_status st;
 
     SPS_TRY(spsi_options_take(ctx, NULL, &o));
     SPS_TRY(spsi_operator_new(ctx, &op));
-    SPS_TRY(distribute(op, A, &u, &o));
+    SPS_TRY(distribute(op, A, u, &o));
     *op_p = op;
     return SPS_OK;
 
 fail:
     sps_operator_destroy(&op);
+    return st;
+}
+
+sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
+                             int width, sps_dtype blocks, sps_operator **op_p)
+{
+    const uses u = { cols, width, blocks, true, NULL };
+
+    return create_inner(ctx, A, &u, op_p);
+}
+
+sps_status spsi_ranks_there(sps_context *ctx, const sps_csr *X,
+                            const sps_halo *h, const sps_csr *shape,
+                            int64_t cols, int width, sps_dtype blocks,
+                            sps_operator **op_p)
+{
+    const uses u = { cols, width, blocks, true, &(rows_there){ X, h } };
+    sps_csr *S = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &S));
+    ctx->live++;
+    *S = *shape;
+    SPS_TRY(create_inner(ctx, S, &u, op_p));
+    (*op_p)->own_A = S;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &S);
     return st;
 }
 
@@ -753,6 +959,18 @@ static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
                                      : col - r->touched + r->halo->n);
 }
 
+int32_t spsi_ranks_column(const sps_ranks *r, int32_t col)
+{
+    return column(r, true, col);
+}
+
+int64_t spsi_ranks_edge_of(const sps_ranks *r, int64_t row)
+{
+    const int64_t b = edges_before(r, row);
+
+    return b < r->rows && r->row[b] == row ? b : -1;
+}
+
 typedef struct joining {
     const sps_ranks *r;
     sps_csr *rows;
@@ -790,6 +1008,53 @@ sps_status spsi_ranks_rows(const sps_operator *op, sps_csr **rows_p)
     spsi_team_run(op->ctx, op->n, 2 * r->A->nnz, join_rows,
                   &(joining){ r, *rows_p });
 fail:
+    return st;
+}
+
+/* *few_p = the boundary rows, with the columns of spsi_ranks_rows, or only
+ * their own columns. */
+static sps_status few_rows(sps_context *ctx, const sps_ranks *r, bool own,
+                           sps_csr **few_p)
+{
+    const sps_csr *B = r->edge;
+    const int64_t low = r->halo->low, n = r->halo->n;
+    int64_t q = 0;
+    sps_csr *F;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(ctx, B->nrow, own ? n : n + r->halo->ghosts, B->nnz,
+                           SPS_F64, few_p));
+    F = *few_p;
+    for (int64_t b = 0; b < B->nrow; b++) {
+        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++) {
+            const int64_t at = column(r, true, B->col[p]);
+
+            if (own && (at < low || at >= low + n)) continue;
+            F->col[q] = (int32_t)(own ? at - low : at);
+            ((double *)F->val)[q++] = spsi_csr_value(B, p);
+        }
+        F->rowptr[b + 1] = q;
+    }
+    F->nnz = q;
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_joined(const sps_operator *op, const sps_csr *inner,
+                             bool own, sps_csr **rows_p)
+{
+    const sps_ranks *r = op->ranks;
+    const sps_halo *h = r->halo;
+    const spsi_placing p = { .nrow = op->n, .shift = own ? 0 : h->low,
+                             .ncol = h->n + (own ? 0 : h->ghosts),
+                             .row = r->row };
+    sps_csr *few = NULL;
+    sps_status st;
+
+    SPS_TRY(few_rows(op->ctx, r, own, &few));
+    SPS_TRY(spsi_rows_replace(op->ctx, inner, &p, few, rows_p));
+fail:
+    sps_csr_destroy(op->ctx, &few);
     return st;
 }
 
@@ -854,7 +1119,7 @@ sps_status spsi_ranks_set_values(sps_operator *op, const void *val)
     sps_ranks *r = op->ranks;
     sps_status st;
 
-    split_all(r, split_values, NULL, val);
+    split_all(r, split_values, val);
     SPS_TRY(sps_operator_set_values(r->interior, r->inner->val, SPS_HOST));
     SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
     if (r->diagonal) (void)own_entries(r, r->diagonal);

@@ -41,7 +41,9 @@ struct sps_ranks {
                                  blocks' memory */
         int32_t *row, *touch, *send;
     } at;
-    sps_csr *inner, *edge, *diagonal;    /* matrices of the operators below */
+    sps_csr *inner, *edge, *diagonal;    /* matrices of the operators below;
+                                            `inner` is in device memory if the
+                                            rows were (spsi_ranks_there) */
     sps_operator *interior, *boundary, *own;
     sps_block *packed, *operand;    /* rows to be sent; operand of the boundary
                                        rows (halo.h) */
@@ -64,6 +66,17 @@ sps_status spsi_ranks_create(sps_context *ctx, const sps_csr *A, int width,
  * A->first on, of A->whole; collective, within another collective call. */
 sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
                              int width, sps_dtype blocks, sps_operator **op_p);
+/* The same from the rows X in the memory of the backend; `shape` has the sizes,
+ * first, whole and type of A, without arrays.  The columns of X are those of
+ * the whole, or, with h, those that spsi_ranks_rows has for an operator with
+ * this halo. */
+sps_status spsi_ranks_there(sps_context *ctx, const sps_csr *X,
+                            const sps_halo *h, const sps_csr *shape,
+                            int64_t cols, int width, sps_dtype blocks,
+                            sps_operator **op_p);
+/* Sets new values of such an operator. */
+sps_status spsi_ranks_set_there(sps_operator *op, const sps_csr *X,
+                                const sps_halo *h);
 /* Creates an operator made by the library, for blocks of floats, whose values
  * are those of A, an operator over processes, with row i multiplied by by[i];
  * those below 1e-30 become zero.  It shares with A everything but the values;
@@ -98,6 +111,14 @@ sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p);
  * precision; creates it if it is NULL.  Its columns are the ghosts of lower
  * processes, the own rows, and the ghosts of higher processes. */
 sps_status spsi_ranks_rows(const sps_operator *op, sps_csr **rows_p);
+/* Returns the column there of column `col` of r->edge; and the number of own
+ * row `row` among the boundary rows, or -1. */
+int32_t spsi_ranks_column(const sps_ranks *r, int32_t col);
+int64_t spsi_ranks_edge_of(const sps_ranks *r, int64_t row);
+/* Creates the same, or, if `own`, the diagonal block, where `inner` is: the
+ * matrix of the interior rows, in doubles. */
+sps_status spsi_ranks_joined(const sps_operator *op, const sps_csr *inner,
+                             bool own, sps_csr **rows_p);
 /* Sets new values of the own rows: nnz values in host memory, in the order of
  * the caller's csr. */
 sps_status spsi_ranks_set_values(sps_operator *op, const void *val);

@@ -97,21 +97,25 @@ fail:
     return st;
 }
 
-/* Packs the rows of A that other processes need. */
-static sps_status pack(const sps_halo *h, const sps_csr *A, int64_t first,
-                       spsi_row_list *t)
+/* Packs the rows that other processes need: those of A that h->send lists, or
+ * all. */
+static sps_status pack(const sps_halo *h, const sps_csr *A, bool all,
+                       int64_t first, spsi_row_list *t)
 {
     const int64_t count = h->send_at[h->neighbours];
     int64_t q = 0;
     sps_status st;
 
     SPS_TRY(SPS_NEW(h->ctx, count, &t->length));
-    for (int64_t g = 0; g < count; g++)
-        t->length[g] = A->rowptr[h->send[g] + 1] - A->rowptr[h->send[g]];
+    for (int64_t g = 0; g < count; g++) {
+        const int64_t i = all ? g : h->send[g];
+
+        t->length[g] = A->rowptr[i + 1] - A->rowptr[i];
+    }
     SPS_TRY(make_room(h, h->send_at, t));
     for (int64_t g = 0; g < count; g++)
-        for (int64_t p = A->rowptr[h->send[g]]; p < A->rowptr[h->send[g] + 1];
-             p++, q++) {
+        for (int64_t p = A->rowptr[all ? g : h->send[g]], u = 0;
+             u < t->length[g]; p++, q++, u++) {
             t->col[q] = A->global ? A->global[p] : first + A->col[p];
             t->val[q] = ((const double *)A->val)[p];
         }
@@ -127,13 +131,13 @@ static sps_status send_items(const sps_halo *h, const int64_t *out_at,
         h->in, spsi_halo_messages(h, in_at, in, 8, h->in));
 }
 
-sps_status spsi_trade_rows(const sps_halo *h, const sps_csr *A, int64_t first,
-                           spsi_row_list *in)
+static sps_status trade(const sps_halo *h, const sps_csr *A, bool all,
+                        int64_t first, spsi_row_list *in)
 {
     spsi_row_list out = { 0 };
     sps_status st;
 
-    SPS_TRY(pack(h, A, first, &out));
+    SPS_TRY(pack(h, A, all, first, &out));
     SPS_TRY(SPS_NEW(h->ctx, h->ghosts, &in->length));
     SPS_TRY(send_items(h, h->send_at, out.length, h->ghost_at, in->length));
     SPS_TRY(make_room(h, h->ghost_at, in));
@@ -142,4 +146,16 @@ sps_status spsi_trade_rows(const sps_halo *h, const sps_csr *A, int64_t first,
 fail:
     spsi_row_list_clear(h->ctx, &out);
     return st;
+}
+
+sps_status spsi_trade_rows(const sps_halo *h, const sps_csr *A, int64_t first,
+                           spsi_row_list *in)
+{
+    return trade(h, A, false, first, in);
+}
+
+sps_status spsi_trade_picked(const sps_halo *h, const sps_csr *rows,
+                             int64_t first, spsi_row_list *in)
+{
+    return trade(h, rows, true, first, in);
 }

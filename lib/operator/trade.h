@@ -28,6 +28,9 @@ typedef struct spsi_row_list {
  * double precision and global columns, or columns that count from `first`. */
 sps_status spsi_trade_rows(const sps_halo *h, const sps_csr *A, int64_t first,
                            spsi_row_list *in);
+/* The same for a matrix of just the rows h->send, in this order. */
+sps_status spsi_trade_picked(const sps_halo *h, const sps_csr *rows,
+                             int64_t first, spsi_row_list *in);
 void spsi_row_list_clear(sps_context *ctx, spsi_row_list *t);
 
 #endif

@@ -67,17 +67,21 @@ static sps_status take_constants(const amg *m, amg_level *l, int b)
     return SPS_OK;
 }
 
-/* Finds the box that contains the coordinates of all processes. */
-static sps_status find_box(sps_context *ctx, int64_t n, const double *x, int d,
-                           spsi_coarse_box *box)
+/* Finds the box that contains the coordinates of this process. */
+static void find_box(int64_t n, const double *x, int d, spsi_coarse_box *box)
 {
     for (int a = 0; a < d; a++) box->low[a] = box->high[a] = x[a];
     for (int64_t e = 0; e < n; e++) {
         box->low[e % d] = fmin(box->low[e % d], x[e]);
         box->high[e % d] = fmax(box->high[e % d], x[e]);
     }
-    if (spsi_comm_size(ctx) == 1) return SPS_OK;
-    return spsi_comm_box(ctx, d, box->low, box->high);
+}
+
+/* Makes *box that of all processes. */
+static sps_status join_boxes(sps_context *ctx, int d, spsi_coarse_box *box)
+{
+    return spsi_comm_size(ctx) == 1
+               ? SPS_OK : spsi_comm_box(ctx, d, box->low, box->high);
 }
 
 /* Fills the first columns of l->near with rigid body motions; x: d coordinates
@@ -108,10 +112,24 @@ static sps_status motions_here(sps_context *ctx, amg_level *l,
                           SPS_HOST));
     *finite = true;
     for (int64_t e = 0; e < l->n; e++) *finite &= fabs(x[e]) < 1e300;
-    SPS_TRY(find_box(ctx, l->n, x, coords->k, &box));
+    find_box(l->n, x, coords->k, &box);
+    SPS_TRY(join_boxes(ctx, coords->k, &box));
     if (*finite) fill_motions(l, x, coords->k, box);
 fail:
     spsi_free(ctx, x);
+    return st;
+}
+
+static sps_status motions_there(const amg *m, amg_level *l,
+                                const sps_block *coords, bool *finite)
+{
+    spsi_coarse_box box;
+    sps_status st;
+
+    SPS_TRY(m->device->box(l->part, coords, &box, finite));
+    SPS_TRY(join_boxes(m->super.ctx, coords->k, &box));
+    if (*finite) SPS_TRY(m->device->motions(l->part, coords, &box));
+fail:
     return st;
 }
 
@@ -126,7 +144,7 @@ static sps_status take_motions(const amg *m, amg_level *l,
     bool finite;
     sps_status st;
 
-    SPS_TRY(l->part ? m->device->motions(l->part, coords, &finite)
+    SPS_TRY(l->part ? motions_there(m, l, coords, &finite)
                     : motions_here(m->super.ctx, l, coords, &finite));
     if (!finite) SPS_TRY(sps_block_rigid_body(coords, &none));
 fail:

@@ -249,10 +249,10 @@ double number_of(unsigned long long key)
     return x;
 }
 
-sps_status rigid_motions(sps_coarse *l, const sps_block *X, bool *finite)
+sps_status find_box(sps_coarse *l, const sps_block *X, spsi_coarse_box *box,
+                    bool *finite)
 {
     sps_context *ctx = l->ctx;
-    spsi_coarse_box box;
     extent *there, here;
     holder h(ctx);
 
@@ -262,17 +262,24 @@ sps_status rigid_motions(sps_coarse *l, const sps_block *X, bool *finite)
                         find_extent{numbers(X), X->ld, X->k, X->n, there}));
     SPS_TRY_RETURN(download(ctx, 1, there, &here));
     *finite = here.bad == 0;
-    if (!*finite) return SPS_OK;
     for (int a = 0; a < X->k; a++) {
-        box.high[a] = number_of(here.high[a]);
-        box.low[a] = -number_of(here.low[a]);
+        box->high[a] = number_of(here.high[a]);
+        box->low[a] = -number_of(here.low[a]);
     }
-    return each(ctx, l->A.nrow,
+    return SPS_OK;
+}
+
+sps_status rigid_motions(sps_coarse *l, const sps_block *X,
+                         const spsi_coarse_box *box)
+{
+    return each(l->ctx, l->A.nrow,
                 fill_motions{numbers(X), X->ld, X->k, X->k == 2 ? 3 : 6,
-                             l->vectors, box, l->near});
+                             l->vectors, *box, l->near});
 }
 
 const sps_csr *matrix_of_level(const sps_coarse *l) { return &l->A; }
+
+const sps_csr *filtered_of_level(const sps_coarse *l) { return l->F; }
 
 /* Opens the next level, whose nodes are the aggregates of this one. */
 sps_status open_next(const sps_coarse *l, bool single, sps_coarse *next)
@@ -303,6 +310,18 @@ sps_status next_level(sps_coarse *l, const sps_csr *A, bool single,
     return st;
 }
 
+/* Computes the near-null vectors of the next level and copies them to `to`. */
+sps_status fetch_below(const sps_coarse *l, double *to)
+{
+    const int64_t count = l->T->ncol * l->vectors;
+    holder h(l->ctx);
+    double *near;
+
+    SPS_TRY_RETURN(h.take(count + 1, &near));
+    SPS_TRY_RETURN(spsi_coarse_fill_near(l, near));
+    return download(l->ctx, count, near, to);
+}
+
 sps_status fetch_array(const sps_coarse *l, sps_coarse_array which, void *to)
 {
     const int64_t n = l->A.nrow;
@@ -312,6 +331,8 @@ sps_status fetch_array(const sps_coarse *l, sps_coarse_array which, void *to)
         return download(l->ctx, n, l->scale, (double *)to);
     case SPS_COARSE_NEAR:
         return download(l->ctx, n * l->vectors, l->near, (double *)to);
+    case SPS_COARSE_BELOW:
+        return fetch_below(l, (double *)to);
     default:
         return download(l->ctx, l->nodes, l->aggregate, (int32_t *)to);
     }
@@ -326,6 +347,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .renew = take_matrix,
     .nodes = number_nodes,
     .near_null = near_null,
+    .box = find_box,
     .motions = rigid_motions,
     .matrix = matrix_of_level,
     .symmetric = spsi_coarse_symmetric,
@@ -338,6 +360,8 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .tentative = spsi_coarse_tentative,
     .filter = spsi_coarse_filter,
     .prolong = spsi_coarse_prolong,
+    .smooth = spsi_coarse_smooth,
+    .filtered = filtered_of_level,
     .multiply = spsi_coarse_multiply,
     .drop = drop_level,
     .next = next_level,
@@ -345,6 +369,10 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .spread = spsi_coarse_spread,
     .invert = spsi_coarse_invert,
     .fetch = fetch_array,
+    .traits = spsi_coarse_traits,
+    .outside = spsi_coarse_outside,
+    .pick = spsi_coarse_pick,
+    .replace = spsi_coarse_replace,
     .close = close_level,
     .cycle = { .weigh = spsi_coarse_weigh, .ahead = spsi_coarse_ahead,
                .enter = spsi_coarse_enter, .subtract = spsi_coarse_subtract },

@@ -141,7 +141,7 @@ struct combine {
     const double *factor;     /* d_i^(-1/2) for the diagonal d of the filtered
                                  matrix F */
     double omega;
-    entries T;
+    entries T;                /* from the row of the first one of P on */
     const int64_t *rowptr;
     const int32_t *col;
     double *val;
@@ -228,6 +228,7 @@ struct count_single : single_product {
 struct smooth_single : single_product {
     const double *factor;     /* as in `combine` */
     double omega;
+    int64_t low;              /* row of T of the first one of P */
     const int64_t *rowptr;
     int32_t *to_col;
     double *to_val;
@@ -246,42 +247,49 @@ struct smooth_single : single_product {
             to += other >= 0 && other < col;
         }
         if (i < 0 || lane >= columns) return;
-        const int64_t own = T.rowptr[i];
+        const int64_t own = T.rowptr[low + i];
         double x = sum * (-omega * factor[i] * factor[i]);
 
-        if (own < T.rowptr[i + 1] && T.col[own] == col) x += T.val[own];
+        if (own < T.rowptr[low + i + 1] && T.col[own] == col) x += T.val[own];
         to_col[to] = col;
         to_val[to] = x;
     }
 };
 
+/* What P is made of. */
+struct smoothing {
+    const sps_csr *F, *T;
+    const double *factor;     /* as in `combine` */
+    double omega;
+    int64_t low;              /* row of T of the first one of P */
+};
+
 /* Counts the entries of P, which has `count` in each row, and reads whether all
  * rows have fitted. */
-sps_status open_single(sps_coarse *l, const int32_t *count, sps_csr *P,
-                       bool *fits)
+sps_status open_single(sps_context *ctx, const smoothing &s,
+                       const int32_t *count, sps_csr *P, bool *fits)
 {
-    const int64_t n = l->T->nrow;
+    const int64_t n = s.F->nrow;
     int64_t nnz;
     int32_t over;
 
-    SPS_TRY_RETURN(open_offsets(l->ctx, count, n, l->T->ncol, P));
+    SPS_TRY_RETURN(open_offsets(ctx, count, n, s.T->ncol, P));
     const sps_cuda_piece found[] = {{P->rowptr + n, &nnz, sizeof nnz},
                                     {count + n, &over, sizeof over}};
 
-    SPS_TRY_RETURN(spsi_cuda_read(l->ctx, found, 2));
+    SPS_TRY_RETURN(spsi_cuda_read(ctx, found, 2));
     *fits = over == 0;
-    return *fits ? open_entries(l->ctx, nnz, P) : SPS_OK;
+    return *fits ? open_entries(ctx, nnz, P) : SPS_OK;
 }
 
 /* Creates P for a T with at most one entry in each row, by groups of lanes for
  * rows of A_F of this mean length; *P_p stays NULL if a row of P has more
  * entries than a group has lanes. */
-sps_status prolong_single(sps_coarse *l, const sps_csr *F, double omega,
-                          int64_t mean, sps_csr **P_p)
+sps_status prolong_single(sps_context *ctx, const smoothing &s, int64_t mean,
+                          sps_csr **P_p)
 {
-    sps_context *ctx = l->ctx;
-    const single_product t = {entries_of(F), entries_of(l->T)};
-    const int64_t n = F->nrow;
+    const single_product t = {entries_of(s.F), entries_of(s.T)};
+    const int64_t n = s.F->nrow;
     holder h(ctx);
     int32_t *count;
     sps_csr made = {};
@@ -292,17 +300,65 @@ sps_status prolong_single(sps_coarse *l, const sps_csr *F, double omega,
     SPS_TRY_RETURN(clear(ctx, 1, count + n));
     SPS_TRY_RETURN(each_group(ctx, n, mean, NULL,
                               count_single{t, count, count + n}));
-    st = open_single(l, count, &made, &fits);
+    st = open_single(ctx, s, count, &made, &fits);
     if (st == SPS_OK && fits)
         st = each_group(ctx, n, mean, NULL,
-                        smooth_single{t, l->F ? l->factor : l->scale, omega,
-                                      made.rowptr, made.col,
-                                      (double *)made.val});
+                        smooth_single{t, s.factor, s.omega, s.low, made.rowptr,
+                                      made.col, (double *)made.val});
     if (st == SPS_OK && !fits) {
         spsi_cuda_release(ctx, made.rowptr, (size_t)(n + 1) * sizeof(int64_t));
         return SPS_OK;
     }
     return spsi_cuda_csr_finish(ctx, st, &made, P_p);
+}
+
+/* Creates P; `single`: T has at most one entry in each row. */
+sps_status smooth(sps_context *ctx, const smoothing &s, bool single,
+                  sps_csr **P_p)
+{
+    const int64_t mean = s.F->nnz / (s.F->nrow + 1);
+    entries T = entries_of(s.T);
+    sps_csr *P = NULL;
+    sps_status st;
+
+    if (single) SPS_TRY_RETURN(prolong_single(ctx, s, mean, P_p));
+    if (single && !*P_p && mean < 32)
+        SPS_TRY_RETURN(prolong_single(ctx, s, 32, P_p));
+    if (*P_p) return SPS_OK;
+    T.rowptr += s.low;
+    SPS_TRY_RETURN(spsi_cuda_csr_multiply(ctx, s.F, s.T, &P));
+    st = each_group(ctx, P->nrow, P->nnz / (P->nrow + 1), NULL,
+                    combine{s.factor, s.omega, T, P->rowptr, P->col,
+                            (double *)P->val});
+    if (st != SPS_OK) sps_csr_destroy(ctx, &P);
+    else *P_p = P;
+    return st;
+}
+
+struct put_factors {
+    const int32_t *__restrict__ row;
+    const double *__restrict__ from;
+    double *factor;
+
+    __device__ void operator()(int64_t t) const { factor[row[t]] = from[t]; }
+};
+
+/* Copies factors from host memory to those of rows row[0], row[1], ... */
+sps_status replace_factors(sps_context *ctx, const int32_t *row,
+                           const double *from, int64_t rows, double *factor)
+{
+    holder h(ctx);
+    int32_t *list;
+    double *there;
+
+    if (rows == 0) return SPS_OK;
+    SPS_TRY_RETURN(h.take(rows, &list));
+    SPS_TRY_RETURN(h.take(rows, &there));
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, list, row,
+                                        (size_t)rows * sizeof *list));
+    SPS_TRY_RETURN(ctx->backend->upload(ctx, there, from,
+                                        (size_t)rows * sizeof *there));
+    return each(ctx, rows, put_factors{list, there, factor});
 }
 
 } // namespace
@@ -334,31 +390,36 @@ sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered)
     return spsi_cuda_csr_finish(ctx, st, &made, &l->F);
 }
 
-sps_status spsi_coarse_prolong(sps_coarse *l, bool smooth, double omega,
+sps_status spsi_coarse_prolong(sps_coarse *l, bool smoothed, double omega,
                                sps_csr **P_p)
 {
-    const sps_csr *F = l->F ? l->F : &l->A;
-    const int64_t mean = F->nnz / (F->nrow + 1);
-    sps_csr *P = NULL;
-    sps_status st;
+    const smoothing s = {l->F ? l->F : &l->A, l->T,
+                         l->F ? l->factor : l->scale, omega, 0};
 
     *P_p = NULL;
-    if (!smooth)
+    if (!smoothed)
         return sps_csr_wrap(l->ctx, l->T->nrow, l->T->ncol, l->T->nnz,
                             l->T->rowptr, l->T->col, l->T->val, SPS_F64,
                             SPS_CUDA, SPS_COPY, P_p);
-    if (l->vectors == 1) {
-        SPS_TRY_RETURN(prolong_single(l, F, omega, mean, P_p));
-        if (!*P_p && mean < 32)
-            SPS_TRY_RETURN(prolong_single(l, F, omega, 32, P_p));
-    }
-    if (*P_p) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_csr_multiply(l->ctx, F, l->T, &P));
-    st = each_group(l->ctx, l->A.nrow, P->nnz / (l->A.nrow + 1), NULL,
-                    combine{l->F ? l->factor : l->scale, omega,
-                            entries_of(l->T), P->rowptr, P->col,
-                            (double *)P->val});
-    if (st != SPS_OK) sps_csr_destroy(l->ctx, &P);
-    else *P_p = P;
-    return st;
+    return smooth(l->ctx, s, l->vectors == 1, P_p);
+}
+
+sps_status spsi_coarse_smooth(sps_coarse *l, const sps_csr *F,
+                              const sps_csr *all, int64_t low, double omega,
+                              const int32_t *row, const double *factor,
+                              int64_t rows, sps_csr **P_p)
+{
+    const int64_t n = F->nrow;
+    holder h(l->ctx);
+    smoothing s = {F, all, NULL, omega, low};
+    double *mine;
+
+    *P_p = NULL;
+    SPS_TRY_RETURN(spsi_cuda_enter(l->ctx));
+    SPS_TRY_RETURN(h.take(n + 1, &mine));
+    SPS_TRY_RETURN(copy(l->ctx, n, (const double *)(l->F ? l->factor
+                                                         : l->scale), mine));
+    SPS_TRY_RETURN(replace_factors(l->ctx, row, factor, rows, mine));
+    s.factor = mine;
+    return smooth(l->ctx, s, l->vectors == 1, P_p);
 }

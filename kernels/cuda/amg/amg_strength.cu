@@ -413,9 +413,13 @@ sps_status strength_single(sps_coarse *l)
     sps_context *ctx = l->ctx;
     const int64_t n = l->nodes;
     const int64_t mean = l->A.nnz / (n + 1);
-    const single_rows s = {entries_of(&l->A), l->scale, l->most};
+    double d[SPS_COARSE_STEPS], off[SPS_COARSE_STEPS - 1], bound;
     int32_t *count;
     holder h(ctx);
+
+    if (!l->most)
+        SPS_TRY_RETURN(spsi_coarse_lanczos(l, false, d, off, &bound));
+    const single_rows s = {entries_of(&l->A), l->scale, l->most};
 
     SPS_TRY_RETURN(h.take(n, &count));
     if (n > 0) SPS_TRY_RETURN(count_all(ctx, n, mean, {s, count}));

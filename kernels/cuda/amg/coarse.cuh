@@ -185,6 +185,20 @@ sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
 sps_status spsi_coarse_filter(sps_coarse *l, bool *filtered);
 sps_status spsi_coarse_prolong(sps_coarse *l, bool smooth, double omega,
                                sps_csr **P_p);
+sps_status spsi_coarse_smooth(sps_coarse *l, const sps_csr *F,
+                              const sps_csr *all, int64_t low, double omega,
+                              const int32_t *row, const double *factor,
+                              int64_t rows, sps_csr **P_p);
+sps_status spsi_coarse_traits(const sps_coarse *l, const int32_t *row,
+                              int64_t rows, double *to);
+sps_status spsi_coarse_outside(sps_context *ctx, const sps_csr *A,
+                               int64_t first, int64_t last, int32_t **row_p,
+                               int64_t *rows);
+sps_status spsi_coarse_pick(sps_context *ctx, const sps_csr *A,
+                            const int32_t *row, int64_t rows, sps_csr **B_p);
+sps_status spsi_coarse_replace(sps_context *ctx, const sps_csr *A,
+                               const spsi_placing *p, const sps_csr *B,
+                               sps_csr **C_p);
 /* amg_tentative.cu: computes the near-null vectors of the next level, (columns
  * of T) x vectors. */
 sps_status spsi_coarse_fill_near(const sps_coarse *l, double *near);
