@@ -28,6 +28,7 @@
  *   over_ranks.c   levels that are spread over several processes,
  *   over_ranks_p.c their P,
  *   over_ranks_parts.c   their operators and blocks,
+ *   over_ranks_device.c  these in device memory,
  *   galerkin.c     and their coarse matrices
  *
  * All stages act as if A were scaled to S A S with unit diagonal, s_i =
@@ -257,9 +258,13 @@ sps_status spsi_amg_fit(amg *m, amg_level *l, bool again, amg_tentative *t);
 sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
                            bool smooth, sps_csr **P_p);
 void spsi_amg_drop(amg *m, amg_level *l, amg_tentative *t);
-/* Returns the number of multiplications of the product A B of matrices in host
- * memory. */
-int64_t spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B);
+/* *F_p = A_F of the level, or NULL as *F_p of spsi_amg_filter; on the host it
+ * is *made_p, too, which the caller destroys.  The other function computes the
+ * rho of F, or of the level's matrix if F is NULL. */
+sps_status spsi_amg_filter_block(amg *m, amg_level *l, sps_csr **made_p,
+                                 const sps_csr **F_p);
+sps_status spsi_amg_filtered_bounds(const amg *m, const amg_level *l,
+                                    const sps_csr *F, double *rho);
 /* Creates A B, unless this takes more than `most` multiplications: then *C_p
  * stays NULL. */
 sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
@@ -321,8 +326,9 @@ sps_status spsi_amg_join(const sps_operator *A, const sps_csr *T, int64_t first,
                          int64_t columns, sps_csr **all_p);
 /* Computes from P of own rows the own rows of P' (*R_p), of A P (*AP_p), and
  * s->own or, with `gather`, s->coarse; of the latter two only the values if
- * the matrix exists. */
-sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
+ * the matrix exists.  If A P takes more than `most` multiplications on some
+ * process, nothing is made, on all. */
+sps_status spsi_amg_galerkin(const amg *m, const sps_csr *P, int64_t most,
                              bool gather, amg_span *s, sps_csr **R_p,
                              sps_csr **AP_p);
 /* Gathers in `all`, on each process, `count` values for each column of P, in
@@ -337,6 +343,13 @@ void spsi_amg_clear_tiny(sps_context *ctx, double *val, int64_t count);
 /* Sets the roots of the smoother's polynomial (cycle.c) on a level that is not
  * the last. */
 void spsi_amg_set_roots(amg_level *l);
+/* Clears m->largest, which gets the largest absolute value of each matrix of
+ * the cycle whose values are computed in device memory: on each level A, P, P'
+ * and the matrix of `ahead`, and the inverse of the coarsest level.  The other
+ * function returns SPS_EUNFIT if such values do not fit single precision; to
+ * read them one after the other would be a wait for the device each. */
+sps_status spsi_amg_open_largest(amg *m);
+sps_status spsi_amg_check_largest(const amg *m);
 sps_status spsi_amg_open(amg *m);       /* makes operators and blocks */
 sps_status spsi_amg_refresh(amg *m);    /* updates the values of operators */
 void spsi_amg_close(amg *m);

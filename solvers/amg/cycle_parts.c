@@ -170,10 +170,7 @@ static sps_status scaled_there(amg *m, const sps_csr *T, entry_factors f,
                                   S->dtype, S->val, m->largest, m->measured++);
 }
 
-/* Clears m->largest, which gets the largest absolute value of each matrix of
- * the cycle whose values are computed in device memory: on each level A, P, P'
- * and the matrix of `ahead`, and the inverse of the coarsest level. */
-static sps_status open_largest(amg *m)
+sps_status spsi_amg_open_largest(amg *m)
 {
     sps_status st = SPS_OK;
 
@@ -186,10 +183,7 @@ fail:
     return st;
 }
 
-/* Returns SPS_EUNFIT if values that were computed in device memory do not fit
- * single precision.  To read them one after the other would be a wait for the
- * device each. */
-static sps_status check_largest(const amg *m)
+sps_status spsi_amg_check_largest(const amg *m)
 {
     sps_context *ctx = m->super.ctx;
     double largest[MATRICES];
@@ -385,13 +379,13 @@ static sps_status open_levels(amg *m)
 {
     sps_status st = SPS_OK;
 
-    SPS_TRY(open_largest(m));
+    SPS_TRY(spsi_amg_open_largest(m));
     for (int i = 0; i < m->levels; i++) {
         SPS_TRY(spsi_check_deadline(m->super.ctx, "amg"));
         SPS_TRY(open_level(m, i));
     }
     SPS_TRY(set_inverse(m));
-    SPS_TRY(check_largest(m));
+    SPS_TRY(spsi_amg_check_largest(m));
 fail:
     return st;
 }
@@ -439,7 +433,7 @@ static sps_status refresh(amg *m)
 {
     sps_status st;
 
-    SPS_TRY(open_largest(m));
+    SPS_TRY(spsi_amg_open_largest(m));
     for (int i = 0; i < m->levels; i++) {
         amg_level *l = &m->level[i];
 
@@ -451,7 +445,7 @@ static sps_status refresh(amg *m)
         if (i > 0) SPS_TRY(set_transfers(m, i - 1));
     }
     SPS_TRY(set_inverse(m));
-    SPS_TRY(check_largest(m));
+    SPS_TRY(spsi_amg_check_largest(m));
 fail:
     return st;
 }

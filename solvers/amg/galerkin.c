@@ -11,61 +11,46 @@
 
 #include <string.h>
 
-#include "core/team.h"
+#include "matrix/some_rows.h"
 #include "operator/operator_ranks.h"
 #include "operator/trade.h"
 
 /* ----------------------------------------------------------- rows of ghosts */
 
-static void put(sps_csr *all, int64_t at, int64_t col, double value)
+/* *B_p = the rows of ghosts. */
+static sps_status ghost_rows(const sps_halo *h, const spsi_row_list *in,
+                             int64_t columns, sps_csr **B_p)
 {
-    all->col[at] = (int32_t)col;
-    ((double *)all->val)[at] = value;
-}
-
-typedef struct copying {
-    const sps_csr *T;
-    int64_t row, at, first;   /* where the rows of T begin in `to`, and their
-                                 entries; what is added to columns */
-    sps_csr *to;
-} copying;
-
-static void copy_rows(void *data, int64_t first, int64_t last)
-{
-    const copying *c = data;
-    const double *val = c->T->val;
-
-    for (int64_t i = first; i < last; i++) {
-        for (int64_t p = c->T->rowptr[i]; p < c->T->rowptr[i + 1]; p++)
-            put(c->to, c->at + p, c->first + c->T->col[p], val[p]);
-        c->to->rowptr[c->row + i + 1] = c->at + c->T->rowptr[i + 1];
-    }
-}
-
-static sps_status join(const sps_halo *h, const sps_csr *T, int64_t first,
-                       int64_t columns, const spsi_row_list *in,
-                       sps_csr **all_p)
-{
-    copying c = { .T = T, .row = h->low, .first = first };
-    int64_t row = 0, at = 0, q = 0;
     sps_status st;
 
-    SPS_TRY(sps_csr_create(h->ctx, T->nrow + h->ghosts, columns,
-                           T->nnz + in->entries, SPS_F64, all_p));
-    c.to = *all_p;
-    for (int64_t g = 0; g <= h->ghosts; g++) {
-        if (g == h->low) {
-            c.at = at;
-            at += T->nnz;
-            row += T->nrow;
-        }
-        if (g == h->ghosts) break;
-        for (int64_t last = q + in->length[g]; q < last; q++)
-            put(*all_p, at++, in->col[q], in->val[q]);
-        (*all_p)->rowptr[++row] = at;
-    }
-    spsi_team_run(h->ctx, T->nrow, 2 * T->nnz, copy_rows, &c);
+    SPS_TRY(sps_csr_create(h->ctx, h->ghosts, columns, in->entries, SPS_F64,
+                           B_p));
+    for (int64_t g = 0; g < h->ghosts; g++)
+        (*B_p)->rowptr[g + 1] = (*B_p)->rowptr[g] + in->length[g];
+    for (int64_t q = 0; q < in->entries; q++)
+        (*B_p)->col[q] = (int32_t)in->col[q];
+    if (in->entries > 0)
+        memcpy((*B_p)->val, in->val, spsi_csr_value_bytes(*B_p));
 fail:
+    return st;
+}
+
+/* Places the rows B of ghosts around those of T. */
+static sps_status join(const sps_halo *h, const sps_csr *T, int64_t first,
+                       const sps_csr *B, sps_csr **all_p)
+{
+    spsi_placing p = { .nrow = T->nrow + h->ghosts, .ncol = B->ncol,
+                       .before = h->low, .shift = first };
+    int32_t *row = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(h->ctx, h->ghosts + 1, &row));
+    for (int64_t g = 0; g < h->ghosts; g++)
+        row[g] = (int32_t)(g < h->low ? g : g + h->n);
+    p.row = row;
+    SPS_TRY(spsi_rows_replace(h->ctx, T, &p, B, all_p));
+fail:
+    spsi_free(h->ctx, row);
     return st;
 }
 
@@ -74,12 +59,18 @@ sps_status spsi_amg_join(const sps_operator *A, const sps_csr *T, int64_t first,
 {
     const sps_halo *h = A->ranks->halo;
     spsi_row_list in = { 0 };
+    sps_csr *sent = NULL, *B = NULL;
     sps_status st;
 
-    SPS_TRY(spsi_trade_rows(h, T, first, &in));
-    SPS_TRY(join(h, T, first, columns, &in, all_p));
+    SPS_TRY(spsi_rows_pick(h->ctx, T, h->send, h->send_at[h->neighbours],
+                           &sent));
+    SPS_TRY(spsi_trade_picked(h, sent, first, &in));
+    SPS_TRY(ghost_rows(h, &in, columns, &B));
+    SPS_TRY(join(h, T, first, B, all_p));
 fail:
     spsi_row_list_clear(h->ctx, &in);
+    sps_csr_destroy(h->ctx, &sent);
+    sps_csr_destroy(h->ctx, &B);
     return st;
 }
 
@@ -199,6 +190,8 @@ static sps_status keep(sps_context *ctx, sps_csr **C_p, amg_span *s)
     SPS_REQUIRE(ctx, !s->own || s->own->nnz == (*C_p)->nnz, SPS_EBUG, "amg: "
                 "new values of A changed the pattern of P'A P, which must not "
                 "happen; please report it");
+    if (s->own && s->own->place != SPS_HOST)
+        return spsi_csr_copy_values(ctx, *C_p, s->own);
     if (s->own) {
         if (s->own->nnz > 0)
             memcpy(s->own->val, (*C_p)->val, spsi_csr_value_bytes(s->own));
@@ -210,55 +203,86 @@ fail:
     return st;
 }
 
-/* Writes the own columns of P to S, which has room for them. */
-static void take_columns(const sps_csr *P, const amg_span *s, sps_csr *S)
+/* Leaves only the own columns of few rows of P, and counts them from 0. */
+static void leave_columns(const amg_span *s, sps_csr *few)
 {
-    const double *val = P->val;
-    int64_t at = 0;
+    double *val = few->val;
+    int64_t at = 0, p = 0;
 
-    for (int64_t i = 0; i < P->nrow; i++) {
-        for (int64_t p = P->rowptr[i]; p < P->rowptr[i + 1]; p++) {
-            const int64_t j = P->col[p] - s->first;
+    for (int64_t i = 0; i < few->nrow; i++) {
+        for (; p < few->rowptr[i + 1]; p++) {
+            const int64_t j = few->col[p] - s->first;
 
             if (j < 0 || j >= s->own_columns) continue;
-            S->col[at] = (int32_t)j;
-            ((double *)S->val)[at++] = val[p];
+            few->col[at] = (int32_t)j;
+            val[at++] = val[p];
         }
-        S->rowptr[i + 1] = at;
+        few->rowptr[i + 1] = at;
     }
-    S->nnz = at;
+    few->nnz = at;
 }
 
 /* *R_p = the own columns of P, as rows. */
 static sps_status own_transpose(sps_context *ctx, const sps_csr *P,
                                 const amg_span *s, sps_csr **R_p)
 {
-    sps_csr *S = NULL;
+    spsi_placing p = { .nrow = P->nrow, .ncol = s->own_columns,
+                       .shift = -s->first };
+    int32_t *row = NULL;
+    sps_csr *few = NULL, *S = NULL;
+    int64_t rows;
     sps_status st;
 
-    SPS_TRY(sps_csr_create(ctx, P->nrow, s->own_columns, P->nnz, SPS_F64, &S));
-    take_columns(P, s, S);
+    SPS_TRY(spsi_rows_outside(ctx, P, s->first, s->first + s->own_columns,
+                              &row, &rows));
+    SPS_TRY(spsi_rows_pick(ctx, P, row, rows, &few));
+    leave_columns(s, few);
+    p.row = row;
+    SPS_TRY(spsi_rows_replace(ctx, P, &p, few, &S));
     SPS_TRY(spsi_csr_transpose(ctx, S, R_p));
 fail:
+    spsi_free(ctx, row);
+    sps_csr_destroy(ctx, &few);
     sps_csr_destroy(ctx, &S);
     return st;
 }
 
-sps_status spsi_amg_galerkin(const sps_operator *A, const sps_csr *P,
+/* As `complete`, for rows C that may be in device memory. */
+static sps_status gather_rows(const sps_operator *A, const sps_csr *C,
+                              amg_span *s)
+{
+    sps_csr *here = NULL;
+    sps_status st;
+
+    if (C->place != SPS_HOST) SPS_TRY(spsi_csr_download(A->ctx, C, &here));
+    SPS_TRY(complete(A, here ? here : C, s));
+fail:
+    sps_csr_destroy(A->ctx, &here);
+    return st;
+}
+
+sps_status spsi_amg_galerkin(const amg *m, const sps_csr *P, int64_t most,
                              bool gather, amg_span *s, sps_csr **R_p,
                              sps_csr **AP_p)
 {
+    const sps_operator *A = m->super.A;
     sps_context *ctx = A->ctx;
     sps_csr *all = NULL, *C = NULL;
+    bool too_many;
     sps_status st;
 
     SPS_TRY(spsi_amg_join(A, P, 0, s->columns, &all));
-    SPS_TRY(spsi_matrix_multiply(ctx, s->rows, all, AP_p));
+    SPS_TRY(spsi_amg_multiply(m, s->rows, all, most, AP_p));
+    SPS_TRY(spsi_comm_any(ctx, !*AP_p, &too_many));
+    if (too_many) {
+        sps_csr_destroy(ctx, AP_p);
+        goto fail;
+    }
     SPS_TRY(own_transpose(ctx, all, s, R_p));
     sps_csr_destroy(ctx, &all);
     SPS_TRY(spsi_amg_join(A, *AP_p, 0, s->columns, &all));
-    SPS_TRY(spsi_matrix_multiply(ctx, *R_p, all, &C));
-    st = gather ? complete(A, C, s) : keep(ctx, &C, s);
+    SPS_TRY(spsi_amg_multiply(m, *R_p, all, INT64_MAX, &C));
+    st = gather ? gather_rows(A, C, s) : keep(ctx, &C, s);
 fail:
     sps_csr_destroy(ctx, &all);
     sps_csr_destroy(ctx, &C);

@@ -60,7 +60,8 @@ fail:
 
 /* ----------------------------------------------------- the levels below */
 
-/* Makes the preconditioner of A_c, of the given type. */
+/* Makes the preconditioner of A_c, of the given type.  A: A_c, or own rows of
+ * it on the host, or NULL if these are in device memory. */
 static sps_status build_below(over_ranks *w, sps_csr *A,
                               const sps_precond_type *type)
 {
@@ -72,12 +73,14 @@ static sps_status build_below(over_ranks *w, sps_csr *A,
     SPS_TRY(spsi_options_take(M->ctx, NULL, &o));
     o.degree = w->fine.wanted_degree;
     o.precision = w->fine.floats ? "auto" : "double";
+    if (!w->coarse && w->spread && w->there)
+        SPS_TRY(spsi_amg_coarse_there(w));
     if (!w->coarse && w->spread)
         SPS_TRY(spsi_ranks_create(M->ctx, A, M->width, SPS_F64, NULL, true,
                                   &w->coarse));
     if (!w->coarse)
         SPS_TRY(sps_operator_csr(M->ctx, A, M->width, NULL, &w->coarse));
-    SPS_TRY(spsi_precond_new(M->ctx, type, A->nrow, &w->below));
+    SPS_TRY(spsi_precond_new(M->ctx, type, w->coarse->n, &w->below));
     b = (amg *)w->below;
     b->super.A = w->coarse;
     b->super.width = M->width;
@@ -114,7 +117,7 @@ static sps_status open_below(over_ranks *w)
     sps_status st;
 
     if (w->spread) {
-        if (!w->rows) SPS_TRY(wrap_rows(w));
+        if (!w->rows && !w->there) SPS_TRY(wrap_rows(w));
         return build_below(w, w->rows, &spsi_amg_over_processes);
     }
     of = spsi_comm_apart(ctx);
@@ -129,7 +132,9 @@ static sps_status refresh_below(over_ranks *w)
     sps_context *ctx = w->fine.super.ctx;
     const sps_csr *C = w->spread ? w->span.own : w->span.coarse;
     sps_comm *of = w->spread ? ctx->opt.comm : spsi_comm_apart(ctx);
-    sps_status st = sps_operator_set_values(w->coarse, C->val, SPS_HOST);
+    sps_status st = C->place != SPS_HOST
+                        ? spsi_ranks_set_there(w->coarse, C, NULL)
+                        : sps_operator_set_values(w->coarse, C->val, SPS_HOST);
 
     if (st == SPS_OK) st = w->below->type->update(w->below);
     return spsi_rejoin(ctx, of, st);
@@ -188,7 +193,8 @@ static sps_status take_nodes(over_ranks *w, const sps_options *opt)
     sps_status st = SPS_OK;
 
     /* Most rows show the blocks as well as all. */
-    if (r->inner->nnz < r->edge->nnz) SPS_TRY(spsi_ranks_own(M->A, &own));
+    if (!w->fine.inherited && r->inner->nnz < r->edge->nnz)
+        SPS_TRY(spsi_ranks_own(M->A, &own));
     o.block_size = opt->block_size ? opt->block_size : own->f.block;
     if (opt->coords) o.block_size = opt->block_size;
     if (o.block_size > 0 && (h->first % o.block_size || h->n % o.block_size))
@@ -197,7 +203,6 @@ static sps_status take_nodes(over_ranks *w, const sps_options *opt)
     if (!same || (!opt->coords && !opt->block_size && o.block_size != 2 &&
                   o.block_size != 3 && o.block_size != 6))
         o.block_size = 1;
-    w->fine.level[0].n = M->n;
     SPS_TRY(spsi_amg_near_null(&w->fine, &o, w->fine.level));
     SPS_TRY(agree(M->ctx, w->fine.level[0].vectors, &same));
     SPS_REQUIRE(M->ctx, same, SPS_EUNFIT, "amg: the coordinates or the basis "
@@ -277,15 +282,47 @@ fail:
 
 static sps_status across(const amg *m, const sps_block *U, sps_block *X);
 
-/* Makes everything but the levels below and the parts of the cycle. */
-static sps_status begin(over_ranks *w, bool again)
+/* Decides whether the level is set up in device memory: all processes must
+ * have rows with entries, and the matrix must not be its own A_c. */
+static sps_status choose_place(over_ranks *w)
 {
+    const sps_precond *M = &w->fine.super;
+    const sps_ranks *r = M->A->ranks;
+    bool never = !w->fine.device || r->halo->whole <= AMG_DENSE ||
+                 r->interior->local.nnz == 0;
+    sps_status st;
+
+    SPS_TRY(spsi_comm_any(M->ctx, never, &never));
+    w->there = !never;
+fail:
+    return st;
+}
+
+/* Makes everything but the levels below and the parts of the cycle; opt is NULL
+ * for new values. */
+static sps_status make_level(over_ranks *w, const sps_options *opt)
+{
+    amg *m = &w->fine;
     sps_status st;
 
     SPS_TRY(spsi_amg_take_rows(w));
-    SPS_TRY(set_smoother(&w->fine));
-    SPS_TRY(spsi_amg_project(w, again));
+    if (opt) SPS_TRY(take_nodes(w, opt));
+    else if (m->inherited) SPS_TRY(spsi_amg_inherit(m, m->level));
+    SPS_TRY(set_smoother(m));
+    SPS_TRY(spsi_amg_project(w, !opt));
 fail:
+    return st;
+}
+
+/* As make_level, with memory kept for reuse between the stages. */
+static sps_status begin(over_ranks *w, const sps_options *opt)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    sps_status st;
+
+    if (w->there) w->fine.device->begin(ctx);
+    st = make_level(w, opt);
+    if (w->there) w->fine.device->end(ctx);
     return st;
 }
 
@@ -310,8 +347,8 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     m->levels = 1;
     m->across = across;
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
-    SPS_TRY(take_nodes(w, opt));
-    SPS_TRY(begin(w, false));
+    SPS_TRY(choose_place(w));
+    SPS_TRY(begin(w, opt));
     spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
               "%d%s", (long long)M->A->ranks->halo->whole,
               spsi_comm_size(M->ctx), m->level[0].smoother.degree,
@@ -332,7 +369,7 @@ static sps_status update(sps_precond *M)
     sps_status st;
 
     spsi_amg_close(&w->fine);
-    SPS_TRY(begin(w, true));
+    SPS_TRY(begin(w, NULL));
     if (w->span.columns > 0) SPS_TRY(refresh_below(w));
     SPS_TRY(open_cycle(w));
     SPS_TRY(spsi_amg_test(&w->fine));

@@ -12,6 +12,8 @@ typedef struct over_ranks {
                                  aggregates of own rows, own rows of P and A P,
                                  and own columns of P as rows of R */
     amg_span span;
+    bool there;               /* the matrices of the level are in device
+                                 memory, on all processes */
     bool spread;              /* the next level is spread over processes as
                                  well */
     bool ahead;               /* every process has A P for `ahead` */
@@ -39,13 +41,17 @@ typedef struct over_ranks {
 sps_status spsi_amg_take_rows(over_ranks *w);
 sps_status spsi_amg_project(over_ranks *w, bool again);
 
-/* over_ranks_parts.c.  The first function sets global[p] to the number of column
- * T->col[p] of span.rows in the whole, or, if h is NULL, to that column.  The
- * second makes the operators and blocks of the cycle in the
+/* over_ranks_parts.c.  The first function sets global[p] to the number of
+ * column T->col[p] of span.rows in the whole, or, if h is NULL, to that
+ * column.  The second makes the operators and blocks of the cycle in the
  * precision m->floats, again if they exist; w->span.rows are the own rows.
  * EUNFIT, on all processes, if values do not fit single precision. */
 void spsi_amg_globalise(sps_context *ctx, const sps_halo *h, const sps_csr *T,
                         int64_t *global);
 sps_status spsi_amg_open_across(over_ranks *w);
+/* over_ranks_device.c: the first makes these operators, the second w->coarse,
+ * from matrices in device memory. */
+sps_status spsi_amg_open_there(over_ranks *w);
+sps_status spsi_amg_coarse_there(over_ranks *w);
 
 #endif

@@ -6,13 +6,17 @@
  * processes: for these aggregates it is the P of the whole matrix.  (If P ended
  * where processes do, it would jump there from one row to the next: each level
  * spread beyond the second took half as many iterations again.)  A matrix small
- * enough to be a coarsest level is its own A_c, with P = I. */
+ * enough to be a coarsest level is its own A_c, with P = I.
+ *
+ * The matrices are in host memory, or on GPUs in theirs; boundary rows are
+ * worked on in host memory, where others' rows arrive. */
 #include "solvers/amg/over_ranks.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "core/team.h"
 #include "matrix/order.h"
+#include "matrix/some_rows.h"
 
 /* Largest number of rows of an A_c that each process stores as a whole: with
  * few rows, computing all of them takes less time than exchanging messages.
@@ -22,224 +26,327 @@ enum { GATHERED = 2000, GATHERED_CUDA = 100000 };
 #define AP_LIMIT 30           /* largest number of products per entry for a
                                  smoothed P */
 
-/* ------------------------------------------------------- the diagonal block */
+/* ----------------------------------------------------------------- own rows */
 
-static bool is_own(const sps_halo *h, int64_t col)
+/* *inner_p = the interior rows, in doubles, in the memory of the levels; the
+ * caller closes *part and destroys *wide. */
+static sps_status take_inner(const over_ranks *w, sps_coarse **part,
+                             sps_csr **wide, const sps_csr **inner_p)
 {
-    return col >= h->low && col < h->low + h->n;
-}
+    const sps_ranks *r = w->fine.super.A->ranks;
+    const sps_coarsening *device = w->fine.device;
+    const sps_csr *A = r->inner;
+    sps_status st = SPS_OK;
 
-/* Writes own columns of rows first .. last - 1 of span.rows to l->own. */
-static void take_columns(void *data, int64_t first, int64_t last)
-{
-    const over_ranks *w = data;
-    const sps_halo *h = w->fine.super.A->ranks->halo;
-    const sps_csr *rows = w->span.rows;
-    const double *val = rows->val;
-    sps_csr *own = w->fine.level[0].own;
-
-    for (int64_t i = first; i < last; i++) {
-        int64_t q = own->rowptr[i];
-
-        for (int64_t p = rows->rowptr[i]; p < rows->rowptr[i + 1]; p++) {
-            if (!is_own(h, rows->col[p])) continue;
-            own->col[q] = (int32_t)(rows->col[p] - h->low);
-            ((double *)own->val)[q++] = val[p];
-        }
+    *inner_p = A;
+    if (w->there) {
+        SPS_TRY(device->open(w->fine.super.ctx, &r->interior->local, part));
+        *inner_p = device->matrix(*part);
+    } else if (A->dtype != SPS_F64) {
+        SPS_TRY(sps_csr_create(w->fine.super.ctx, A->nrow, A->ncol, A->nnz,
+                               SPS_F64, wide));
+        memcpy((*wide)->rowptr, A->rowptr,
+               (size_t)(A->nrow + 1) * sizeof *A->rowptr);
+        for (int64_t p = 0; p < A->nnz; p++) (*wide)->col[p] = A->col[p];
+        for (int64_t p = 0; p < A->nnz; p++)
+            ((double *)(*wide)->val)[p] = spsi_csr_value(A, p);
+        *inner_p = *wide;
     }
+fail:
+    return st;
 }
 
-/* Makes l->own, the diagonal block. */
-static sps_status take_own(over_ranks *w)
+/* Makes span.rows and l->own, the diagonal block. */
+static sps_status take_rows(over_ranks *w)
 {
     const sps_operator *A = w->fine.super.A;
-    const sps_ranks *r = A->ranks;
-    const sps_csr *rows = w->span.rows;
     amg_level *l = w->fine.level;
-    int64_t ghosts = 0, b = 0;
+    sps_coarse *part = NULL;
+    sps_csr *wide = NULL;
+    const sps_csr *inner;
     sps_status st;
 
-    for (int64_t p = 0; p < r->edge->nnz; p++)
-        ghosts += r->edge->col[p] < r->halo->low ||
-                  r->edge->col[p] >= r->halo->low + r->touched;
-    sps_csr_destroy(A->ctx, &l->own);    /* of an update that has failed */
-    SPS_TRY(sps_csr_create(A->ctx, A->n, A->n, rows->nnz - ghosts, SPS_F64,
-                           &l->own));
-    for (int64_t i = 0; i < A->n; i++) {
-        int64_t count = rows->rowptr[i + 1] - rows->rowptr[i];
+    sps_csr_destroy(A->ctx, &w->span.rows);    /* of an update that failed */
+    sps_csr_destroy(A->ctx, &l->own);
+    SPS_TRY(take_inner(w, &part, &wide, &inner));
+    SPS_TRY(spsi_ranks_joined(A, inner, false, &w->span.rows));
+    SPS_TRY(spsi_ranks_joined(A, inner, true, &l->own));
+fail:
+    if (part) w->fine.device->close(&part);
+    sps_csr_destroy(A->ctx, &wide);
+    return st;
+}
 
-        if (b < r->rows && r->row[b] == i) {
-            b++;
-            count = 0;
-            for (int64_t p = rows->rowptr[i]; p < rows->rowptr[i + 1]; p++)
-                count += is_own(r->halo, rows->col[p]);
-        }
-        l->own->rowptr[i + 1] = l->own->rowptr[i] + count;
-    }
-    spsi_team_run(A->ctx, A->n, 2 * rows->nnz, take_columns, w);
-    l->A = l->own;
-    l->n = A->n;
+/* Opens the level of the diagonal block in device memory. */
+static sps_status open_part(over_ranks *w)
+{
+    const sps_coarsening *device = w->fine.device;
+    amg_level *l = w->fine.level;
+    const sps_csr *A = l->own;
+    const sps_csr_local local = { .nrow = A->nrow, .ncol = A->ncol,
+                                  .nnz = A->nnz, .rowptr = A->rowptr,
+                                  .col = A->col, .val = A->val,
+                                  .dtype = SPS_F64 };
+    sps_status st;
+
+    SPS_TRY(l->part ? device->renew(l->part, &local)
+                    : device->open(w->fine.super.ctx, &local, &l->part));
+    l->A = device->matrix(l->part);
 fail:
     return st;
 }
 
 /* -------------------------------------------------------- the filtered rows */
 
-/* What the filter compares, for own rows and for ghosts. */
+/* What the filter compares. */
 typedef struct traits {
     double scale, near, most; /* near: the first near-null vector; most: the
                                  largest coupling */
 } traits;
 
+/* Only boundary rows have couplings to ghosts. */
 typedef struct extension {
-    const sps_halo *h;
-    const sps_csr *rows, *F;  /* own rows of A; A_F of the diagonal block */
-    traits *own, *ghost;
+    const sps_ranks *r;
+    traits *row, *column;     /* of boundary rows, and of the columns of
+                                 r->edge */
     unsigned char *strong;    /* of each coupling to a ghost, in the order of
                                  the rows */
-    sps_csr *E;               /* A_F of own rows, with the columns of `rows` */
-    int64_t at, count;        /* couplings to ghosts so far; entries of E */
+    sps_csr *few;             /* boundary rows of A_F, with the columns of
+                                 span.rows */
+    double *factor;           /* their d^(-1/2), see coarsening.h, `smooth` */
+    int64_t at, count;        /* couplings to ghosts so far; entries of few */
 } extension;
 
-static traits of_column(const extension *e, int64_t col)
+static bool is_ghost(const sps_ranks *r, int64_t col)
 {
-    if (is_own(e->h, col)) return e->own[col - e->h->low];
-    return e->ghost[col < e->h->low ? col : col - e->h->n];
+    return col < r->halo->low || col >= r->halo->low + r->touched;
 }
 
-static double coupling(const extension *e, int64_t i, int64_t p)
+/* Sets scale and near of rows row[0], row[1], ... */
+static sps_status traits_of(const over_ranks *w, const int32_t *row,
+                            int64_t rows, traits *t)
 {
-    return -((const double *)e->rows->val)[p] * e->own[i].scale *
-           of_column(e, e->rows->col[p]).scale;
-}
-
-/* Sets own and ghost; `most` only of boundary rows, the others have no
- * couplings to ghosts. */
-static sps_status find_traits(const over_ranks *w, extension *e)
-{
-    const sps_ranks *r = w->fine.super.A->ranks;
     const amg_level *l = w->fine.level;
+    double *two = NULL;
+    sps_status st = SPS_OK;
+
+    if (!l->part) {
+        for (int64_t i = 0; i < rows; i++)
+            t[i] = (traits){ l->scale[row[i]], l->near[row[i] * l->vectors],
+                             0 };
+        return SPS_OK;
+    }
+    SPS_TRY(SPS_NEW(w->fine.super.ctx, 2 * rows + 1, &two));
+    SPS_TRY(w->fine.device->traits(l->part, row, rows, two));
+    for (int64_t i = 0; i < rows; i++)
+        t[i] = (traits){ two[2 * i], two[2 * i + 1], 0 };
+fail:
+    spsi_free(w->fine.super.ctx, two);
+    return st;
+}
+
+static double coupling(const extension *e, int64_t b, int64_t p)
+{
+    return -spsi_csr_value(e->r->edge, p) * e->row[b].scale *
+           e->column[e->r->edge->col[p]].scale;
+}
+
+static void find_most(const extension *e)
+{
+    const sps_csr *B = e->r->edge;
+
+    for (int64_t b = 0; b < B->nrow; b++)
+        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++) {
+            const int64_t at = B->col[p] - e->r->halo->low;
+
+            if (is_ghost(e->r, B->col[p]) || e->r->touch[at] != e->r->row[b])
+                e->row[b].most = fmax(e->row[b].most, coupling(e, b, p));
+        }
+}
+
+/* Receives the traits of ghosts from those that have them. */
+static sps_status trade_traits(const over_ranks *w, const extension *e,
+                               bool most)
+{
+    sps_halo *h = e->r->halo;
+    const int64_t sent = h->send_at[h->neighbours];
+    traits *out = NULL, *ghost = NULL;
     sps_status st;
 
-    for (int64_t i = 0; i < l->n; i++)
-        e->own[i] = (traits){ l->scale[i], l->near[i * l->vectors], 0 };
-    SPS_TRY(spsi_halo_trade(r->halo, e->own, sizeof *e->own, e->ghost));
-    for (int64_t b = 0; b < r->rows; b++) {
-        const int64_t i = r->row[b];
+    SPS_TRY(SPS_NEW(h->ctx, sent + 1, &out));
+    SPS_TRY(SPS_NEW(h->ctx, h->ghosts + 1, &ghost));
+    SPS_TRY(traits_of(w, h->send, sent, out));
+    for (int64_t i = 0; i < sent && most; i++) {
+        const int64_t b = spsi_ranks_edge_of(e->r, h->send[i]);
 
-        for (int64_t p = e->rows->rowptr[i]; p < e->rows->rowptr[i + 1]; p++)
-            if (e->rows->col[p] != e->h->low + i)
-                e->own[i].most = fmax(e->own[i].most, coupling(e, i, p));
+        if (b >= 0) out[i].most = e->row[b].most;
     }
-    SPS_TRY(spsi_halo_trade(r->halo, e->own, sizeof *e->own, e->ghost));
+    SPS_TRY(spsi_halo_trade_packed(h, out, sizeof *out, ghost));
+    for (int64_t g = 0; g < h->ghosts; g++)
+        e->column[g < h->low ? g : g + e->r->touched] = ghost[g];
+fail:
+    spsi_free(h->ctx, out);
+    spsi_free(h->ctx, ghost);
+    return st;
+}
+
+static sps_status find_traits(const over_ranks *w, extension *e)
+{
+    const sps_ranks *r = e->r;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(r->halo->ctx, r->rows + 1, &e->row));
+    SPS_TRY(SPS_NEW(r->halo->ctx, r->edge->ncol + 1, &e->column));
+    SPS_TRY(traits_of(w, r->row, r->rows, e->row));
+    SPS_TRY(traits_of(w, r->touch, r->touched, e->column + r->halo->low));
+    SPS_TRY(trade_traits(w, e, false));
+    find_most(e);
+    SPS_TRY(trade_traits(w, e, true));
 fail:
     return st;
 }
 
-/* Decides whether the coupling to a ghost in entry p of row i is strong, as in
- * strength.c. */
-static unsigned char is_strong(const extension *e, int64_t i, int64_t p)
+/* Decides whether the coupling to a ghost in entry p of boundary row b is
+ * strong, as in strength.c. */
+static unsigned char is_strong(const extension *e, int64_t b, int64_t p)
 {
-    const double c = coupling(e, i, p);
-    const double other = of_column(e, e->rows->col[p]).most;
+    const double c = coupling(e, b, p);
+    const double other = e->column[e->r->edge->col[p]].most;
 
-    return c > 0 && c >= SPS_COARSE_THETA * fmin(e->own[i].most, other);
+    return c > 0 && c >= SPS_COARSE_THETA * fmin(e->row[b].most, other);
 }
 
-/* Adds to E row i of F and the strong couplings of that row to ghosts; the weak
- * ones are added to the diagonal as in filter.c. */
-static void extend_row(extension *e, int64_t i)
+/* Adds to e->few row b of F, boundary rows of A_F of the diagonal block, and
+ * the strong couplings of that row to ghosts; the weak ones are added to the
+ * diagonal as in filter.c. */
+static void extend_row(extension *e, const sps_csr *F, int64_t b)
 {
-    const double *val = e->rows->val, *from = e->F->val;
-    double *out = e->E->val, weak = 0, full = 0;
-    int64_t f = e->F->rowptr[i], middle = -1;
+    const sps_ranks *r = e->r;
+    const sps_csr *B = r->edge;
+    const double *from = F->val;
+    double *out = e->few->val, weak = 0, full = 0;
+    int64_t f = F->rowptr[b], middle = -1;
 
-    for (int64_t p = e->rows->rowptr[i]; p < e->rows->rowptr[i + 1]; p++) {
-        const int64_t own = e->rows->col[p] - e->h->low;
-        const bool ghost = !is_own(e->h, e->rows->col[p]);
-        const double r = of_column(e, e->rows->col[p]).near / e->own[i].near;
+    for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++) {
+        const bool ghost = is_ghost(r, B->col[p]);
+        const int64_t own = ghost ? -1 : r->touch[B->col[p] - r->halo->low];
+        const double q = e->column[B->col[p]].near / e->row[b].near;
+        const double v = spsi_csr_value(B, p);
         const bool kept = ghost ? e->strong[e->at++]
-                        : f < e->F->rowptr[i + 1] && e->F->col[f] == own;
+                        : f < F->rowptr[b + 1] && F->col[f] == own;
 
-        if (ghost && !kept) weak += val[p] * (isfinite(r) ? r : 1);
+        if (ghost && !kept) weak += v * (isfinite(q) ? q : 1);
         if (!kept) continue;
-        if (own == i) middle = e->count;
-        if (own == i) full = val[p];
-        e->E->col[e->count] = e->rows->col[p];
-        out[e->count++] = ghost ? val[p] : from[f++];
+        if (own == r->row[b]) middle = e->count;
+        if (own == r->row[b]) full = v;
+        e->few->col[e->count] = spsi_ranks_column(r, B->col[p]);
+        out[e->count++] = ghost ? v : from[f++];
     }
-    e->E->rowptr[i + 1] = e->count;
+    e->few->rowptr[b + 1] = e->count;
     if (middle >= 0)
         out[middle] = fmax(out[middle] + weak, SPS_COARSE_LEAST * full);
+    e->factor[b] = middle >= 0 && e->row[b].scale > 0 && out[middle] > 0
+                       ? 1 / sqrt(out[middle]) : 0;
 }
 
 /* Sets w->strong. */
 static sps_status look_for_strong(over_ranks *w, const extension *e)
 {
+    const sps_csr *B = e->r->edge;
     int64_t count = 0;
     sps_status st;
 
-    for (int64_t p = 0; p < e->rows->nnz; p++)
-        count += !is_own(e->h, e->rows->col[p]);
+    for (int64_t p = 0; p < B->nnz; p++) count += is_ghost(e->r, B->col[p]);
     SPS_TRY(SPS_OWN(&w->fine.super.own, count + 1, &w->strong));
     count = 0;
-    for (int64_t i = 0; i < e->rows->nrow; i++)
-        for (int64_t p = e->rows->rowptr[i]; p < e->rows->rowptr[i + 1]; p++)
-            if (!is_own(e->h, e->rows->col[p]))
-                w->strong[count++] = is_strong(e, i, p);
+    for (int64_t b = 0; b < B->nrow; b++)
+        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++)
+            if (is_ghost(e->r, B->col[p]))
+                w->strong[count++] = is_strong(e, b, p);
 fail:
     return st;
 }
 
-/* *E_p = A_F of own rows with the columns of span.rows; F: that of the diagonal
+/* *E_p = A_F of own rows with the columns of span.rows, and *factor_p the
+ * factors of boundary rows, which the caller frees; F: A_F of the diagonal
  * block. */
-static sps_status extend(over_ranks *w, const sps_csr *F, sps_csr **E_p)
+static sps_status extend(over_ranks *w, const sps_csr *F, sps_csr **E_p,
+                         double **factor_p)
 {
     sps_context *ctx = w->fine.super.ctx;
-    extension e = { .h = w->fine.super.A->ranks->halo, .rows = w->span.rows,
-                    .F = F };
+    extension e = { .r = w->fine.super.A->ranks };
+    const sps_ranks *r = e.r;
+    const spsi_placing p = { .nrow = F->nrow, .ncol = w->span.rows->ncol,
+                             .shift = r->halo->low, .row = r->row };
+    sps_csr *edge = NULL;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, e.h->n + 1, &e.own));
-    SPS_TRY(SPS_NEW(ctx, e.h->ghosts + 1, &e.ghost));
     SPS_TRY(find_traits(w, &e));
     if (!w->strong) SPS_TRY(look_for_strong(w, &e));
     e.strong = w->strong;
-    SPS_TRY(sps_csr_create(ctx, e.rows->nrow, e.rows->ncol, e.rows->nnz,
-                           SPS_F64, &e.E));
-    for (int64_t i = 0; i < e.rows->nrow; i++) extend_row(&e, i);
-    e.E->nnz = e.count;
-    *E_p = e.E;
+    SPS_TRY(SPS_NEW(ctx, r->rows + 1, factor_p));
+    e.factor = *factor_p;
+    SPS_TRY(spsi_rows_pick(ctx, F, r->row, r->rows, &edge));
+    SPS_TRY(sps_csr_create(ctx, r->rows, p.ncol, r->edge->nnz, SPS_F64,
+                           &e.few));
+    for (int64_t b = 0; b < r->rows; b++) extend_row(&e, edge, b);
+    e.few->nnz = e.count;
+    SPS_TRY(spsi_rows_replace(ctx, F, &p, e.few, E_p));
 fail:
-    spsi_free(ctx, e.own);
-    spsi_free(ctx, e.ghost);
+    spsi_free(ctx, e.row);
+    spsi_free(ctx, e.column);
+    sps_csr_destroy(ctx, &e.few);
+    sps_csr_destroy(ctx, &edge);
     return st;
 }
 
 /* ------------------------------------------------------------------------ P */
 
-/* Sets *E_p to A_F of own rows if some process drops couplings, and *rho to the
- * largest eigenvalue of D_F^-1 A_F: the largest of those of diagonal blocks. */
-static sps_status filter(over_ranks *w, double *rho, sps_csr **E_p)
+/* Sets *E_p to A_F of own rows if some process drops couplings, with *factor_p
+ * for its boundary rows, and *rho to the largest eigenvalue of D_F^-1 A_F: the
+ * largest of those of diagonal blocks. */
+static sps_status filter(over_ranks *w, double *rho, sps_csr **E_p,
+                         double **factor_p)
 {
-    sps_context *ctx = w->fine.super.ctx;
-    const amg_level *l = w->fine.level;
-    sps_csr *F = NULL;
-    double *factor = NULL, bound;
+    amg *m = &w->fine;
+    sps_csr *made = NULL;
+    const sps_csr *F;
     bool any;
     sps_status st;
 
-    SPS_TRY(spsi_amg_filter(ctx, l, &F));
-    SPS_TRY(spsi_comm_any(ctx, F != NULL, &any));
-    *rho = l->rho;
+    *rho = m->level[0].rho;
+    SPS_TRY(spsi_amg_filter_block(m, m->level, &made, &F));
+    SPS_TRY(spsi_comm_any(m->super.ctx, F != NULL, &any));
     if (!any) goto fail;
-    SPS_TRY(SPS_NEW(ctx, l->n + 1, &factor));
-    spsi_amg_scaling(l, F ? F : l->A, 0, factor);
-    SPS_TRY(spsi_amg_spectrum(ctx, F ? F : l->A, factor, rho, &bound));
-    SPS_TRY(spsi_comm_largest(ctx, rho));
-    SPS_TRY(extend(w, F ? F : l->A, E_p));
+    SPS_TRY(spsi_amg_filtered_bounds(m, m->level, F, rho));
+    SPS_TRY(spsi_comm_largest(m->super.ctx, rho));
+    SPS_TRY(extend(w, F ? F : m->level[0].A, E_p, factor_p));
 fail:
-    sps_csr_destroy(ctx, &F);
+    sps_csr_destroy(m->super.ctx, &made);
+    return st;
+}
+
+/* *P_p = P from A_F of own rows, or span.rows if E is NULL, and T of all their
+ * columns; few: see `filter`. */
+static sps_status smooth_by(const over_ranks *w, const sps_csr *E,
+                            const double *few, double rho, const sps_csr *all,
+                            sps_csr **P_p)
+{
+    const amg_level *l = w->fine.level;
+    const sps_ranks *r = w->fine.super.A->ranks;
+    const sps_csr *F = E ? E : w->span.rows;
+    sps_context *ctx = w->fine.super.ctx;
+    double *factor = NULL;
+    sps_status st;
+
+    if (l->part)
+        return w->fine.device->smooth(l->part, F, all, r->halo->low,
+                                      spsi_amg_omega(rho), r->row, few,
+                                      E ? r->rows : 0, P_p);
+    SPS_TRY(SPS_NEW(ctx, l->n + 1, &factor));
+    spsi_amg_scaling(l, F, r->halo->low, factor);
+    SPS_TRY(spsi_amg_smooth_by(ctx, F, factor, rho, all, r->halo->low, P_p));
+fail:
     spsi_free(ctx, factor);
     return st;
 }
@@ -248,71 +355,71 @@ fail:
 static sps_status smooth(over_ranks *w, const sps_csr *T, sps_csr **P_p)
 {
     const sps_precond *M = &w->fine.super;
-    const amg_level *l = w->fine.level;
-    const int64_t low = M->A->ranks->halo->low;
     sps_csr *E = NULL, *all = NULL;
-    double *factor = NULL, rho;
+    double *few = NULL, rho;
     sps_status st;
 
-    SPS_TRY(filter(w, &rho, &E));
+    SPS_TRY(filter(w, &rho, &E, &few));
     SPS_TRY(spsi_amg_join(M->A, T, w->span.first, w->span.columns, &all));
-    SPS_TRY(SPS_NEW(M->ctx, l->n + 1, &factor));
-    spsi_amg_scaling(l, E ? E : w->span.rows, low, factor);
-    SPS_TRY(spsi_amg_smooth_by(M->ctx, E ? E : w->span.rows, factor, rho, all,
-                               low, P_p));
+    SPS_TRY(smooth_by(w, E, few, rho, all, P_p));
 fail:
     sps_csr_destroy(M->ctx, &E);
     sps_csr_destroy(M->ctx, &all);
-    spsi_free(M->ctx, factor);
+    spsi_free(M->ctx, few);
     return st;
 }
 
-/* *P_p = T, of whose columns this process has those from `first` on. */
-static sps_status renumber(const over_ranks *w, const sps_csr *T, sps_csr **P_p)
+/* *P_p = P, or T, of whose columns this process has those from `first` on. */
+static sps_status prolong(over_ranks *w, const sps_csr *T, sps_csr **P_p)
 {
-    sps_status st;
+    const spsi_placing p = { .nrow = T->nrow, .ncol = w->span.columns,
+                             .shift = w->span.first };
 
-    SPS_TRY(sps_csr_wrap(w->fine.super.ctx, T->nrow, w->span.columns, T->nnz,
-                         T->rowptr, T->col, T->val, SPS_F64, SPS_HOST,
-                         SPS_COPY, P_p));
-    for (int64_t p = 0; p < T->nnz; p++)
-        (*P_p)->col[p] += (int32_t)w->span.first;
-fail:
-    return st;
+    return w->fine.level[0].smoothed
+               ? smooth(w, T, P_p)
+               : spsi_rows_replace(w->fine.super.ctx, T, &p, NULL, P_p);
 }
 
-/* Returns whether a product of A with T, smoothed, takes too many
- * multiplications. */
-static sps_status explodes(const over_ranks *w, const sps_csr *P,
-                           bool *too_many)
+/* *T_p = the tentative prolongator of a matrix that is its own A_c. */
+static sps_status identity(const over_ranks *w, sps_csr **T_p, double **near_p)
 {
     const amg_level *l = w->fine.level;
-
-    return spsi_comm_any(w->fine.super.ctx,
-                         (double)spsi_amg_products(&w->fine, l->A, P) >
-                         AP_LIMIT * (double)l->vectors * (double)l->A->nnz,
-                         too_many);
-}
-
-/* *P_p = P, smoothed unless that takes too many products. */
-static sps_status prolong(over_ranks *w, const sps_csr *T, bool again,
-                          sps_csr **P_p)
-{
-    amg_level *l = w->fine.level;
-    bool too_many = false;
+    sps_context *ctx = w->fine.super.ctx;
     sps_status st;
 
-    if (!again)
-        l->smoothed = l->vectors > 0 &&
-                      w->fine.super.A->ranks->halo->whole > AMG_DENSE;
-    if (!l->smoothed) return renumber(w, T, P_p);
-    SPS_TRY(smooth(w, T, P_p));
-    if (!again) SPS_TRY(explodes(w, *P_p, &too_many));
-    if (!too_many) return st;
-    sps_csr_destroy(w->fine.super.ctx, P_p);
-    l->smoothed = false;
-    SPS_TRY(renumber(w, T, P_p));
+    SPS_TRY(SPS_NEW(ctx, l->n * l->vectors + 1, near_p));
+    for (int64_t e = 0; e < l->n * l->vectors; e++) (*near_p)[e] = l->near[e];
+    SPS_TRY(spsi_permutation(ctx, l->n, NULL, T_p));
 fail:
+    return st;
+}
+
+/* Takes the results of the part of the level. */
+static sps_status tentative_there(const over_ranks *w, int64_t columns,
+                                  sps_csr **T_p, double **near_p)
+{
+    const amg_level *l = w->fine.level;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(w->fine.super.ctx, columns * l->vectors + 1, near_p));
+    SPS_TRY(w->fine.device->prolong(l->part, false, 0, T_p));
+    SPS_TRY(w->fine.device->fetch(l->part, SPS_COARSE_BELOW, *near_p));
+fail:
+    return st;
+}
+
+/* *T_p = n rows without columns. */
+static sps_status without_columns(const over_ranks *w, sps_csr **T_p)
+{
+    sps_context *ctx = w->fine.super.ctx;
+    sps_csr *T = NULL;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(ctx, w->fine.level[0].n, 0, 0, SPS_F64, &T));
+    if (w->there) SPS_TRY(spsi_csr_upload(ctx, T, T_p));
+    else *T_p = T;
+fail:
+    if (w->there || st != SPS_OK) sps_csr_destroy(ctx, &T);
     return st;
 }
 
@@ -326,22 +433,18 @@ static sps_status tentative(over_ranks *w, bool again, sps_csr **T_p,
     amg_tentative t = { 0 };
     sps_status st = SPS_OK;
 
-    if (m->super.A->ranks->halo->whole <= AMG_DENSE) {
-        SPS_TRY(SPS_NEW(m->super.ctx, l->n * l->vectors + 1, near_p));
-        for (int64_t e = 0; e < l->n * l->vectors; e++)
-            (*near_p)[e] = l->near[e];
-        return spsi_permutation(m->super.ctx, l->n, NULL, T_p);
-    }
+    if (m->super.A->ranks->halo->whole <= AMG_DENSE)
+        return identity(w, T_p, near_p);
     if (!again) SPS_TRY(spsi_amg_gather(m, l));
-    if (l->aggregates == 0)
-        return sps_csr_create(m->super.ctx, l->n, 0, 0, SPS_F64, T_p);
+    if (l->aggregates == 0) return without_columns(w, T_p);
     SPS_TRY(spsi_amg_fit(m, l, again, &t));
+    if (l->part) return tentative_there(w, t.columns, T_p, near_p);
     *T_p = t.T;
     *near_p = t.near;
     t.T = NULL;
     t.near = NULL;
 fail:
-    spsi_amg_drop(m, l, &t);
+    if (!l->part) spsi_amg_drop(m, l, &t);
     return st;
 }
 
@@ -351,11 +454,9 @@ fail:
 static sps_status rows_of_node(const over_ranks *w, int *rows)
 {
     const amg_level *l = w->fine.level;
-    double uneven = 0;
+    double uneven = w->span.own_columns != l->aggregates * l->vectors;
     sps_status st;
 
-    for (int64_t a = 0; a < l->aggregates; a++)
-        uneven += l->place[a + 1] - l->place[a] != l->vectors;
     if (w->fine.super.A->ranks->halo->whole <= AMG_DENSE) uneven = 1;
     SPS_TRY(spsi_reduce(w->fine.super.ctx, &uneven, 1));
     *rows = uneven > 0 ? 1 : l->vectors;
@@ -417,18 +518,39 @@ fail:
     return st;
 }
 
+/* Returns the largest number of products in A P. */
+static int64_t most_products(const over_ranks *w, bool again)
+{
+    const amg_level *l = w->fine.level;
+    const double most = AP_LIMIT * (double)l->vectors *
+                        (double)w->span.rows->nnz;
+
+    return again || !l->smoothed || most >= 0x1p62 ? INT64_MAX : (int64_t)most;
+}
+
 /* Makes A_c, P, P' and, if the cycle uses it, A P. */
 static sps_status make_products(over_ranks *w, const sps_csr *T, bool again)
 {
-    sps_context *ctx = w->fine.super.ctx;
-    amg_level *l = w->fine.level;
+    amg *m = &w->fine;
+    sps_context *ctx = m->super.ctx;
+    amg_level *l = m->level;
     sps_csr *P = NULL, *R = NULL, *AP = NULL;
     bool longer;
     sps_status st;
 
-    SPS_TRY(prolong(w, T, again, &P));
-    SPS_TRY(spsi_amg_galerkin(w->fine.super.A, P, !w->spread, &w->span, &R,
-                              &AP));
+    if (!again)
+        l->smoothed = l->vectors > 0 &&
+                      m->super.A->ranks->halo->whole > AMG_DENSE;
+    SPS_TRY(prolong(w, T, &P));
+    SPS_TRY(spsi_amg_galerkin(m, P, most_products(w, again), !w->spread,
+                              &w->span, &R, &AP));
+    if (!AP) {
+        l->smoothed = false;
+        sps_csr_destroy(ctx, &P);
+        SPS_TRY(prolong(w, T, &P));
+        SPS_TRY(spsi_amg_galerkin(m, P, INT64_MAX, !w->spread, &w->span, &R,
+                                  &AP));
+    }
     SPS_TRY(keep(w, &P, &l->P));
     SPS_TRY(keep(w, &R, &l->R));
     if (!again) {
@@ -445,11 +567,14 @@ fail:
 
 sps_status spsi_amg_take_rows(over_ranks *w)
 {
+    amg_level *l = w->fine.level;
     sps_status st;
 
-    SPS_TRY(spsi_ranks_rows(w->fine.super.A, &w->span.rows));
-    SPS_TRY(take_own(w));
-    SPS_TRY(spsi_amg_scale(&w->fine, w->fine.level, true));
+    SPS_TRY(take_rows(w));
+    l->A = l->own;
+    l->n = l->own->nrow;
+    if (w->there) SPS_TRY(open_part(w));
+    SPS_TRY(spsi_amg_scale(&w->fine, l, true));
 fail:
     return st;
 }
@@ -457,6 +582,7 @@ fail:
 sps_status spsi_amg_project(over_ranks *w, bool again)
 {
     const sps_precond *M = &w->fine.super;
+    amg_level *l = w->fine.level;
     sps_csr *T = NULL;
     double *near = NULL;
     sps_status st;
@@ -469,8 +595,9 @@ sps_status spsi_amg_project(over_ranks *w, bool again)
         SPS_TRY(take_near(w, near, again));
     }
 fail:
+    if (l->part) w->fine.device->drop(l->part);
     sps_csr_destroy(M->ctx, &T);
     spsi_free(M->ctx, near);
-    sps_csr_destroy(M->ctx, &w->fine.level[0].own);
+    sps_csr_destroy(M->ctx, &l->own);
     return st;
 }

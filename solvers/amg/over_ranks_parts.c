@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* over_ranks_parts.c - operators and blocks of the cycle on a level that is
  * spread over processes, as those of cycle_parts.c: D^-1 A, D_c^-1 P'D, and P
- * or P - D^-1 A P / root[0].  Their values are scaled on the host. */
+ * or P - D^-1 A P / root[0].  Their values are scaled on the host, unless they
+ * are in device memory (over_ranks_device.c). */
 #include "solvers/amg/over_ranks.h"
 
 #include <math.h>
@@ -104,15 +105,11 @@ typedef struct numbering {
 static void number(void *data, int64_t first, int64_t last)
 {
     const numbering *n = data;
-    const sps_halo *h = n->h;
 
     for (int64_t p = first; p < last; p++) {
         const int64_t j = n->T->col[p];
 
-        if (!h) n->global[p] = j;
-        else if (j < h->low) n->global[p] = h->ghost[j];
-        else n->global[p] = j < h->low + h->n ? h->first + j - h->low
-                                              : h->ghost[j - h->n];
+        n->global[p] = n->h ? spsi_halo_row(n->h, j) : j;
     }
 }
 
@@ -304,6 +301,7 @@ static sps_status set_operators(over_ranks *w)
     double *inverse = NULL;
     sps_status st;
 
+    if (w->there) return spsi_amg_open_there(w);
     SPS_TRY(SPS_NEW(m->super.ctx, m->super.n + 1, &inverse));
     for (int64_t i = 0; i < m->super.n; i++) {
         const double s = m->level[0].scale[i];

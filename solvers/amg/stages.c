@@ -189,6 +189,39 @@ sps_status spsi_amg_smooth(amg *m, amg_level *l, const amg_tentative *t,
                    : spsi_amg_prolongator(m->super.ctx, l, t->T, smooth, P_p);
 }
 
+sps_status spsi_amg_filter_block(amg *m, amg_level *l, sps_csr **made_p,
+                                 const sps_csr **F_p)
+{
+    bool filtered;
+    sps_status st;
+
+    if (l->part) {
+        SPS_TRY(m->device->filter(l->part, &filtered));
+        *F_p = m->device->filtered(l->part);
+    } else {
+        SPS_TRY(spsi_amg_filter(m->super.ctx, l, made_p));
+        *F_p = *made_p;
+    }
+fail:
+    return st;
+}
+
+sps_status spsi_amg_filtered_bounds(const amg *m, const amg_level *l,
+                                    const sps_csr *F, double *rho)
+{
+    double *factor = NULL, bound;
+    sps_status st;
+
+    if (l->part) return spectrum_there(m, l, F != NULL, rho, &bound);
+    SPS_TRY(SPS_NEW(m->super.ctx, l->n + 1, &factor));
+    spsi_amg_scaling(l, F ? F : l->A, 0, factor);
+    SPS_TRY(spsi_amg_spectrum(m->super.ctx, F ? F : l->A, factor, rho,
+                              &bound));
+fail:
+    spsi_free(m->super.ctx, factor);
+    return st;
+}
+
 typedef struct counting {
     const sps_csr *A, *B;
     int64_t count;
@@ -205,7 +238,8 @@ static void count_products(void *data, int64_t first, int64_t last)
     spsi_team_add(&j->count, count);
 }
 
-int64_t spsi_amg_products(const amg *m, const sps_csr *A, const sps_csr *B)
+/* Returns the number of multiplications of the product A B. */
+static int64_t products(const amg *m, const sps_csr *A, const sps_csr *B)
 {
     counting j = { A, B, 0 };
 
@@ -218,7 +252,7 @@ sps_status spsi_amg_multiply(const amg *m, const sps_csr *A, const sps_csr *B,
 {
     if (A->place != SPS_HOST)
         return m->device->multiply(m->super.ctx, A, B, most, C_p);
-    return spsi_amg_products(m, A, B) > most
+    return most < INT64_MAX && products(m, A, B) > most
                ? SPS_OK : spsi_matrix_multiply(m->super.ctx, A, B, C_p);
 }
 
