@@ -247,18 +247,119 @@ fail:
     return st;
 }
 
-/* As `complete`, for rows C that may be in device memory. */
+/* ------------------------------------------------- to all, in device memory */
+
+/* Creates an n x n matrix there; its arrays are not set. */
+static sps_status open_there(sps_context *ctx, int64_t n, int64_t nnz,
+                             sps_csr **A_p)
+{
+    const size_t bytes[3] = { (size_t)(n + 1) * sizeof(int64_t),
+                              (size_t)nnz * sizeof(int32_t),
+                              (size_t)nnz * sizeof(double) };
+    void *p[3] = { NULL };
+    sps_status st;
+
+    for (int i = 0; i < 3; i++)
+        SPS_TRY(ctx->backend->alloc(ctx, bytes[i], &p[i]));
+    SPS_TRY(sps_csr_wrap(ctx, n, n, nnz, p[0], p[1], p[2], SPS_F64, SPS_CUDA,
+                         SPS_BORROW, A_p));
+    (*A_p)->own = SPS_COPY;
+    return SPS_OK;
+
+fail:
+    for (int i = 0; i < 3; i++)
+        if (p[i]) ctx->backend->release(ctx, p[i], bytes[i]);
+    return st;
+}
+
+/* As `spread`, between arrays in device memory. */
+static sps_status spread_there(sps_context *ctx, const double *at, size_t each,
+                               const void *own, void *all)
+{
+    const sps_wire *wire = spsi_wire(ctx);
+    const int size = spsi_comm_size(ctx), rank = spsi_comm_rank(ctx);
+    const size_t bytes = (size_t)(at[rank + 1] - at[rank]) * each;
+    sps_message *m = NULL;
+    int sends = 0, receives = 0;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 2 * (int64_t)size, &m));
+    for (int r = 0; r < size; r++) {
+        char *to = (char *)all + (size_t)at[r] * each;
+        const size_t theirs = (size_t)(at[r + 1] - at[r]) * each;
+
+        if (r == rank && bytes > 0)
+            SPS_TRY(ctx->backend->copy(ctx, to, own, bytes));
+        if (r != rank && bytes > 0)
+            m[sends++] = (sps_message){ r, (void *)(uintptr_t)own, bytes };
+        if (r != rank && theirs > 0)
+            m[size + receives++] = (sps_message){ r, to, theirs };
+    }
+    SPS_TRY(wire->reserve(ctx, (size_t)(size - 1) * bytes,
+                          (size_t)at[size] * each - bytes));
+    SPS_TRY(wire->start(ctx, false, m, sends, m + size, receives));
+    SPS_TRY(wire->finish(ctx));
+fail:
+    spsi_free(ctx, m);
+    return st;
+}
+
+/* Sets the offsets of s->coarse; at: entries of the processes before each. */
+static sps_status spread_offsets(sps_context *ctx, const sps_csr *C,
+                                 const double *at, const amg_span *s)
+{
+    int64_t *own = NULL, *all = NULL;
+    double *row_at = NULL;
+    sps_status st;
+
+    SPS_TRY(offsets(ctx, C->nrow, &row_at));
+    SPS_TRY(SPS_NEW(ctx, C->nrow + 1, &own));
+    SPS_TRY(SPS_NEW(ctx, s->columns + 1, &all));
+    SPS_TRY(ctx->backend->download(ctx, own, C->rowptr,
+                                   (size_t)(C->nrow + 1) * sizeof *own));
+    SPS_TRY(spread(ctx, row_at, sizeof *own, own + 1, all + 1));
+    for (int r = 0; r < spsi_comm_size(ctx); r++)
+        for (int64_t i = (int64_t)row_at[r]; i < (int64_t)row_at[r + 1]; i++)
+            all[i + 1] += (int64_t)at[r];
+    SPS_TRY(ctx->backend->upload(ctx, s->coarse->rowptr, all,
+                                 (size_t)(s->columns + 1) * sizeof *all));
+fail:
+    spsi_free(ctx, row_at);
+    spsi_free(ctx, own);
+    spsi_free(ctx, all);
+    return st;
+}
+
+/* As `complete`, for rows C in device memory. */
+static sps_status complete_there(const sps_operator *A, const sps_csr *C,
+                                 amg_span *s)
+{
+    sps_context *ctx = A->ctx;
+    double *at = NULL;
+    int64_t entries;
+    sps_status st;
+
+    SPS_TRY(offsets(ctx, C->nnz, &at));
+    entries = (int64_t)at[spsi_comm_size(ctx)];
+    SPS_REQUIRE(ctx, !s->coarse || s->coarse->nnz == entries, SPS_EBUG,
+                "amg: new values of A changed the pattern of P'A P, which must "
+                "not happen; please report it");
+    if (!s->coarse) {
+        SPS_TRY(open_there(ctx, s->columns, entries, &s->coarse));
+        s->coarse->props |= SPS_SYMMETRIC | (A->props & SPS_SPD);
+        SPS_TRY(spread_offsets(ctx, C, at, s));
+        SPS_TRY(spread_there(ctx, at, sizeof *C->col, C->col, s->coarse->col));
+    }
+    SPS_TRY(spread_there(ctx, at, sizeof(double), C->val, s->coarse->val));
+fail:
+    spsi_free(ctx, at);
+    return st;
+}
+
 static sps_status gather_rows(const sps_operator *A, const sps_csr *C,
                               amg_span *s)
 {
-    sps_csr *here = NULL;
-    sps_status st;
-
-    if (C->place != SPS_HOST) SPS_TRY(spsi_csr_download(A->ctx, C, &here));
-    SPS_TRY(complete(A, here ? here : C, s));
-fail:
-    sps_csr_destroy(A->ctx, &here);
-    return st;
+    return C->place == SPS_HOST ? complete(A, C, s) : complete_there(A, C, s);
 }
 
 sps_status spsi_amg_galerkin(const amg *m, const sps_csr *P, int64_t most,

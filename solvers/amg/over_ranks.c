@@ -132,9 +132,9 @@ static sps_status refresh_below(over_ranks *w)
     sps_context *ctx = w->fine.super.ctx;
     const sps_csr *C = w->spread ? w->span.own : w->span.coarse;
     sps_comm *of = w->spread ? ctx->opt.comm : spsi_comm_apart(ctx);
-    sps_status st = C->place != SPS_HOST
+    sps_status st = w->spread && w->there
                         ? spsi_ranks_set_there(w->coarse, C, NULL)
-                        : sps_operator_set_values(w->coarse, C->val, SPS_HOST);
+                        : sps_operator_set_values(w->coarse, C->val, C->place);
 
     if (st == SPS_OK) st = w->below->type->update(w->below);
     return spsi_rejoin(ctx, of, st);
