@@ -127,7 +127,7 @@ typedef struct sps_edge {
     const int64_t *rowptr;    /* NULL if there is rowptr32, the same */
     const int32_t *rowptr32;
     const int32_t *col;
-    const void *val;
+    const void *val;          /* NULL: row i of the product is row i of X */
     sps_dtype dtype;          /* of val */
     int64_t low, touched;
     const int32_t *touch;

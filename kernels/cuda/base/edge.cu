@@ -20,6 +20,13 @@ template <class T> struct edge_args {
     int64_t ldx, ldg;
 };
 
+/* Returns the number of the first entry of row i. */
+__device__ __forceinline__ int64_t entry(const sps_edge &e, int64_t i)
+{
+    if (!e.val) return 0;
+    return e.rowptr32 ? e.rowptr32[i] : e.rowptr[i];
+}
+
 template <class V, class T, class S>
 __global__ void __launch_bounds__(256)
 add_edge(const edge_args<T> g, S *y, int64_t ldy, int k, int lanes)
@@ -31,12 +38,11 @@ add_edge(const edge_args<T> g, S *y, int64_t ldy, int k, int lanes)
 
     if (i >= e.rows) return;
     const int64_t row = e.row[i];
-    const int64_t first = e.rowptr32 ? e.rowptr32[i] : e.rowptr[i];
-    const int64_t last = e.rowptr32 ? e.rowptr32[i + 1] : e.rowptr[i + 1];
+    const int64_t first = entry(e, i), last = entry(e, i + 1);
     const double by = g.d ? g.alpha * g.d[row] : g.alpha;
 
     for (int c = (int)(t % lanes); c < k; c += lanes) {
-        double sum = 0;
+        double sum = e.val ? 0 : (double)g.x[i * g.ldx + c];
 
         for (int64_t p = first; p < last; p++) {
             const int64_t at = e.col[p], own = at - e.low;
