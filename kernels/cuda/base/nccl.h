@@ -7,15 +7,27 @@
 #define SPS_CUDA_NCCL_H
 
 #include <cuda_runtime_api.h>
+#include <limits.h>
 #include <stddef.h>
 
 typedef struct ncclComm *sps_nccl_comm;
 typedef struct sps_nccl_id { char bytes[128]; } sps_nccl_id;
+/* The configuration of version 2.17, which later ones take as well. */
+typedef struct sps_nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking, cluster, least_blocks, most_blocks;
+    const char *net;
+} sps_nccl_config;
+enum { SPS_NCCL_MAGIC = (int)0xcafebeef, SPS_NCCL_VERSION = 21701,
+       SPS_NCCL_UNDEFINED = INT_MIN };
 enum { SPS_NCCL_BYTE = 1, SPS_NCCL_DOUBLE = 8, SPS_NCCL_SUM = 0 };
 
 typedef struct sps_nccl {
     int (*get_id)(sps_nccl_id *id);
     int (*init_rank)(sps_nccl_comm *comm, int size, sps_nccl_id id, int rank);
+    int (*init_config)(sps_nccl_comm *comm, int size, sps_nccl_id id, int rank,
+                       sps_nccl_config *config);      /* NULL before 2.14 */
     int (*destroy)(sps_nccl_comm comm);
     int (*give_up)(sps_nccl_comm comm);
     int (*group_start)(void);

@@ -24,6 +24,7 @@ typedef struct work {
     double alpha, beta;
     bool plain, twofold, fused, symmetric, floats;
     bool single;              /* the blocks are of floats */
+    bool aside;               /* messages pass beside the product */
     const double *x, *y, *v;  /* n x k */
     double *result, *low;     /* n x k */
     const char *solver, *precond, *reorder;
@@ -157,6 +158,7 @@ static void multiply(crew_member *m)
         m->st = sps_operator_set_values(op, w->val + w->A->rowptr[at],
                                         SPS_HOST);
     if (m->st) return;
+    if (w->aside && op->ranks) op->ranks->halo->aside = true;
     if (w->twofold) m->st = twofold(m, w, op, X, Y);
     else if (w->fused) m->st = fused(m, w, op, X, Y);
     else if (w->plain)
@@ -251,6 +253,7 @@ START_TEST(products_are_those_of_the_whole)
     compare_products((work){ .alpha = 1, .beta = 0 }, 97, 3);
     compare_products((work){ .alpha = -2, .beta = 3 }, 160, 1);
     compare_products((work){ .alpha = 1, .beta = 1, .floats = true }, 53, 2);
+    compare_products((work){ .alpha = 1, .beta = 1, .aside = true }, 150, 8);
     /* More columns than the operator's width, in slices. */
     compare_products((work){ .alpha = 2, .beta = -1 }, 41, WIDTH + 5);
 }
