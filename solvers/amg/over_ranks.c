@@ -314,15 +314,26 @@ fail:
     return st;
 }
 
-/* As make_level, with memory kept for reuse between the stages. */
-static sps_status begin(over_ranks *w, const sps_options *opt)
+static sps_status set_up(over_ranks *w, const sps_options *opt)
 {
-    sps_context *ctx = w->fine.super.ctx;
+    amg *m = &w->fine;
+    const sps_precond *M = &m->super;
     sps_status st;
 
-    if (w->there) w->fine.device->begin(ctx);
-    st = make_level(w, opt);
-    if (w->there) w->fine.device->end(ctx);
+    SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
+    SPS_TRY(choose_place(w));
+    SPS_TRY(make_level(w, opt));
+    spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
+              "%d%s", (long long)M->A->ranks->halo->whole,
+              spsi_comm_size(M->ctx), m->level[0].smoother.degree,
+              w->spread ? "" : "; each process has all levels below");
+    if (w->span.columns > 0) {
+        SPS_TRY(open_exchange(w));
+        SPS_TRY(open_below(w));
+    }
+    SPS_TRY(open_cycle(w));
+    SPS_TRY(spsi_amg_test(m));
+fail:
     return st;
 }
 
@@ -346,19 +357,22 @@ static sps_status build(sps_precond *M, const sps_options *opt)
     m->device = spsi_coarsening(M->ctx);
     m->levels = 1;
     m->across = across;
-    SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
-    SPS_TRY(choose_place(w));
-    SPS_TRY(begin(w, opt));
-    spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
-              "%d%s", (long long)M->A->ranks->halo->whole,
-              spsi_comm_size(M->ctx), m->level[0].smoother.degree,
-              w->spread ? "" : "; each process has all levels below");
-    if (w->span.columns > 0) {
-        SPS_TRY(open_exchange(w));
-        SPS_TRY(open_below(w));
-    }
+    if (m->device) m->device->begin(M->ctx);
+    st = set_up(w, opt);
+    if (m->device) m->device->end(M->ctx);
+fail:
+    return st;
+}
+
+static sps_status set_up_again(over_ranks *w)
+{
+    sps_status st;
+
+    spsi_amg_close(&w->fine);
+    SPS_TRY(make_level(w, NULL));
+    if (w->span.columns > 0) SPS_TRY(refresh_below(w));
     SPS_TRY(open_cycle(w));
-    SPS_TRY(spsi_amg_test(m));
+    SPS_TRY(spsi_amg_test(&w->fine));
 fail:
     return st;
 }
@@ -368,12 +382,9 @@ static sps_status update(sps_precond *M)
     over_ranks *w = (over_ranks *)M;
     sps_status st;
 
-    spsi_amg_close(&w->fine);
-    SPS_TRY(begin(w, NULL));
-    if (w->span.columns > 0) SPS_TRY(refresh_below(w));
-    SPS_TRY(open_cycle(w));
-    SPS_TRY(spsi_amg_test(&w->fine));
-fail:
+    if (w->fine.device) w->fine.device->begin(M->ctx);
+    st = set_up_again(w);
+    if (w->fine.device) w->fine.device->end(M->ctx);
     return st;
 }
 
