@@ -270,11 +270,13 @@ fail:
 
 /* Messages of a queued wire pass before the product, or beside it by few
  * multiprocessors, which takes several times as long (on an H200 3.3 MB 164 us,
- * before it 25): beside if they end in HIDDEN of its time, and it takes SHORT
- * seconds at least, since it is LESS slower and begins some us later. */
+ * before it 25).  A product beside messages is slower by the fraction LESS and
+ * begins some microseconds later.  So messages pass beside it if they end
+ * within the fraction HIDDEN of its time, take more than LESS of it when they
+ * pass before it, and the product takes at least LEAST seconds. */
 #define HIDDEN 0.8
 #define LESS 0.02
-#define SHORT 100e-6
+#define LEAST 100e-6
 
 sps_status spsi_halo_choose(sps_halo *h, double seconds,
                             const sps_block *packed, sps_block *operand)
@@ -287,7 +289,7 @@ sps_status spsi_halo_choose(sps_halo *h, double seconds,
 
     if (wire && wire->queued(h->ctx)) {
         SPS_TRY(spsi_reduce(h->ctx, &seconds, 1));
-        aside = seconds > SHORT * size;
+        aside = seconds > LEAST * size;
         if (aside) {
             SPS_TRY(time_exchange(h, false, packed, operand, &sum[0]));
             SPS_TRY(time_exchange(h, true, packed, operand, &sum[1]));

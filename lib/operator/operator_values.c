@@ -251,6 +251,9 @@ sps_status sps_operator_set_values(sps_operator *op, const void *val,
                 ctx->backend->place == SPS_CUDA), SPS_EINVAL,
                 "sps_operator_set_values: values must be in host memory or in "
                 "that of the context");
+    SPS_REQUIRE(ctx, !op->ranks || place == SPS_HOST, SPS_EUNFIT,
+                "values of a matrix over several processes must be in host "
+                "memory");
     if (op->ranks) return spsi_ranks_set_values(op, val);
     SPS_TRY(place == SPS_HOST ? set_from_host(op, val)
                               : set_from_device(op, val));

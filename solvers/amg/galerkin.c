@@ -335,16 +335,17 @@ static sps_status complete_there(const sps_operator *A, const sps_csr *C,
                                  amg_span *s)
 {
     sps_context *ctx = A->ctx;
+    const bool first = !s->coarse;
     double *at = NULL;
     int64_t entries;
     sps_status st;
 
     SPS_TRY(offsets(ctx, C->nnz, &at));
     entries = (int64_t)at[spsi_comm_size(ctx)];
-    SPS_REQUIRE(ctx, !s->coarse || s->coarse->nnz == entries, SPS_EBUG,
+    SPS_REQUIRE(ctx, first || s->coarse->nnz == entries, SPS_EBUG,
                 "amg: new values of A changed the pattern of P'A P, which must "
                 "not happen; please report it");
-    if (!s->coarse) {
+    if (first) {
         SPS_TRY(open_there(ctx, s->columns, entries, &s->coarse));
         s->coarse->props |= SPS_SYMMETRIC | (A->props & SPS_SPD);
         SPS_TRY(spread_offsets(ctx, C, at, s));
@@ -352,6 +353,7 @@ static sps_status complete_there(const sps_operator *A, const sps_csr *C,
     }
     SPS_TRY(spread_there(ctx, at, sizeof(double), C->val, s->coarse->val));
 fail:
+    if (st != SPS_OK && first) sps_csr_destroy(ctx, &s->coarse);
     spsi_free(ctx, at);
     return st;
 }

@@ -282,8 +282,9 @@ fail:
 
 static sps_status across(const amg *m, const sps_block *U, sps_block *X);
 
-/* Decides whether the level is set up in device memory: all processes must
- * have rows with entries, and the matrix must not be its own A_c. */
+/* Decides whether the level is set up in device memory: always if its interior
+ * rows are there; else all processes must have interior rows with entries, and
+ * the matrix must not be its own A_c. */
 static sps_status choose_place(over_ranks *w)
 {
     const sps_precond *M = &w->fine.super;
@@ -292,6 +293,7 @@ static sps_status choose_place(over_ranks *w)
                  r->interior->local.nnz == 0;
     sps_status st;
 
+    if (r->inner->place != SPS_HOST) never = !w->fine.device;
     SPS_TRY(spsi_comm_any(M->ctx, never, &never));
     w->there = !never;
 fail:

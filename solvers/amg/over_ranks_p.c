@@ -39,6 +39,7 @@ static sps_status take_inner(const over_ranks *w, sps_coarse **part,
     sps_status st = SPS_OK;
 
     *inner_p = A;
+    if (A->place != SPS_HOST && r->interior->local.nnz == 0) return SPS_OK;
     if (w->there) {
         SPS_TRY(device->open(w->fine.super.ctx, &r->interior->local, part));
         *inner_p = device->matrix(*part);

@@ -27,7 +27,7 @@ typedef struct sps_nccl {
     int (*get_id)(sps_nccl_id *id);
     int (*init_rank)(sps_nccl_comm *comm, int size, sps_nccl_id id, int rank);
     int (*init_config)(sps_nccl_comm *comm, int size, sps_nccl_id id, int rank,
-                       sps_nccl_config *config);      /* NULL before 2.14 */
+                       sps_nccl_config *config);      /* NULL before 2.17 */
     int (*destroy)(sps_nccl_comm comm);
     int (*give_up)(sps_nccl_comm comm);
     int (*group_start)(void);

@@ -301,8 +301,8 @@ static sps_status start(sps_context *ctx, bool aside, const sps_message *send,
     sps_cuda_wire *w = wire_of(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    w->aside = aside || !w->comm;
     if (aside && w->comm && !w->tried) SPS_TRY_RETURN(join_few(ctx, w));
+    w->aside = !w->comm || (aside && w->few);
     if (!w->aside) return start_nccl(ctx, w, send, sends, receive, receives);
     SPS_CUDA(ctx, cudaEventRecord(w->ready, spsi_cuda_state(ctx)->stream));
     SPS_CUDA(ctx, cudaStreamWaitEvent(w->side, w->ready, 0));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* csr_far_panels.cuh - a product by panels (csr_multiply_far.cu): its state, how
- * panels of A and C are cut and laid out, and copies and delays for tests. */
+/* csr_far_panels.cuh - a product by panels (csr_multiply_far.cu): its state,
+ * how panels of A and C are cut and laid out, and copies and delays for
+ * tests. */
 #ifndef SPS_CUDA_CSR_FAR_PANELS_CUH
 #define SPS_CUDA_CSR_FAR_PANELS_CUH
 

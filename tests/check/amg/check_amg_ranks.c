@@ -120,6 +120,27 @@ START_TEST(levels_of_a_structure_are_spread)
 }
 END_TEST
 
+/* The second level, of more than 100000 rows, is spread on GPUs: of 9 planes
+ * each rank has 3, and of about 3 planes of that level one, so that all of its
+ * rows are coupled to those of others. */
+START_TEST(a_level_on_gpus_may_have_rows_at_borders_only)
+{
+    whole g;
+    sps_csr A;
+    work w = { .A = &A };
+    int alone;
+
+    if (runner_place() != SPS_CUDA) runner_leave_out("is for a GPU");
+    g = make("poisson7 330 330 9");
+    A = wrap(&g);
+    all_went_well(crew_run(member, 1, solve, &w), "planes", 1);
+    alone = w.iterations;
+    all_went_well(crew_run(member, 3, solve, &w), "planes", 3);
+    ck_assert_msg(w.iterations <= alone + 4, "%d, not %d", w.iterations, alone);
+    drop(&g);
+}
+END_TEST
+
 /* Nothing is coupled, and so there are no aggregates. */
 START_TEST(a_diagonal_matrix_has_no_coarse_level)
 {
@@ -308,6 +329,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(iterations_grow_little_with_processes),
     RUNNER_TEST(levels_of_a_structure_are_spread),
+    RUNNER_TEST(a_level_on_gpus_may_have_rows_at_borders_only),
     RUNNER_TEST(a_diagonal_matrix_has_no_coarse_level),
     RUNNER_TEST(a_cycle_is_symmetric_and_follows_new_values),
     RUNNER_TEST(values_far_apart_are_kept_in_double_precision_on_all),

@@ -132,7 +132,7 @@ END_TEST
 /* Leaves no time for what follows the 50th iteration. */
 static bool linger(const sps_progress *g, void *data)
 {
-    const double left = 0.99 - g->seconds;
+    const double left = 0.9985 - g->seconds;
     const struct timespec nap = { 0, (long)(1e9 * fmax(0, left)) };
 
     (void)data;

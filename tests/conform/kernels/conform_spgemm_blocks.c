@@ -67,7 +67,7 @@ START_TEST(blocks_of_every_size)
         sps_csr *B = block_rows(n, n + 7, k, s, some, 5, 2, b);
 
         try_both(ctx, A, B, "blocks");
-        if (t % 27 < 9) try_transpose(ctx, A, "blocks");
+        try_transpose(ctx, A, "blocks");
         erase(&A);
         erase(&B);
     }
