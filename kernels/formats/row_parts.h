@@ -49,9 +49,10 @@ size_t spsi_row_parts_bytes(const sps_csr *B, int64_t rows, int64_t entries);
 
 /* Cuts A into parts whose b has at most `room` bytes; one part with all of B
  * needs no work.  Neighbouring rows of A that name too many are parts with
- * named < 0.  There are no parts if their first ones have less than `least`
- * products for each entry of a b that is no run: then rows of B would be copied
- * for nearly each entry of A.  ENOMEM; *p is to be closed in any case. */
+ * named < 0.  There are no parts if, after some of them, they have less than
+ * `least` products for each entry of a b that is no run: then rows of B would
+ * be copied for nearly each entry of A.  ENOMEM; *p is to be closed in any
+ * case. */
 sps_status spsi_row_parts_open(sps_context *ctx, const sps_csr *A,
                                const sps_csr *B, size_t room, int least,
                                sps_row_parts *p);

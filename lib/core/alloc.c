@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/context.h"
 #include "core/options.h"
@@ -146,13 +147,17 @@ static sps_status allocate(sps_context *ctx, size_t bytes, bool zero,
     return SPS_OK;
 }
 
+/* All pages of the array are advised, its first one too: realloc remaps memory
+ * only if all of it has the same advice. */
 void spsi_huge_pages(void *p, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
-    uintptr_t first = ((uintptr_t)p + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    uintptr_t last = ((uintptr_t)p + bytes) / HUGE_PAGE * HUGE_PAGE;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t at = (uintptr_t)p, end = at + bytes;
+    const uintptr_t first = at / page * page;
 
-    if (last > first) madvise((void *)first, last - first, MADV_HUGEPAGE);
+    if (end / HUGE_PAGE > (at + HUGE_PAGE - 1) / HUGE_PAGE)
+        madvise((void *)first, end - first, MADV_HUGEPAGE);
 #else
     (void)p, (void)bytes;
 #endif
@@ -162,7 +167,7 @@ sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p)
 {
     const sps_status st = allocate(ctx, bytes, true, p_p);
 
-    if (st == SPS_OK) spsi_huge_pages(*p_p, bytes);
+    if (st == SPS_OK && !ctx->host.alloc) spsi_huge_pages(*p_p, bytes);
     return st;
 }
 

@@ -78,9 +78,9 @@ struct sps_context {
  * fault injection and the caller's allocator apply to all of it. */
 sps_status spsi_new(sps_context *ctx, size_t bytes, void **p_p);
 void spsi_free(sps_context *ctx, void *p);   /* p may be NULL */
-/* Requests huge pages for the whole huge pages of memory that has not been
- * written yet: a page fault maps 2 MB instead of 4 KB, and reading is faster.
- * (If spsi_resize enlarges such memory, it is copied, not remapped.) */
+/* Requests huge pages for an array that holds one at least and has not been
+ * written yet: a page fault maps 2 MB instead of 4 KB, and reading is
+ * faster. */
 void spsi_huge_pages(void *p, size_t bytes);
 /* Allocates as spsi_new does, but does not zero the memory: for arrays that are
  * written at once, in parallel. */

@@ -12,8 +12,8 @@
 
 enum { STEPS = SPS_LANCZOS_STEPS, WIDTH = SPS_LANCZOS_WIDTH };
 /* The steps end where conjugate gradients have reduced r'z, the square of a
- * norm, by this factor: the condition is less than 16 then, and both ends of
- * the spectrum are known within a few percent. */
+ * norm, by this factor: what is left of R has hardly any part in directions
+ * that the steps have not found, and further ones would be rounding. */
 #define CONVERGED 1e-12
 
 /* Coefficients by step and column: curvature = p'Ap / r'z (1 / alpha) and beta.

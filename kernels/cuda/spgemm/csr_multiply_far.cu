@@ -331,8 +331,8 @@ sps_status open_slots(far_product &q)
     return SPS_OK;
 }
 
-/* Copies the rows of C that the host has multiplied. */
-void take_from_host(const far_product &q, int64_t i)
+/* Moves the rows of C that the host has multiplied to C. */
+void take_from_host(far_product &q, int64_t i)
 {
     const size_t at = (size_t)q.C->rowptr[q.parts.part[i].first];
     const size_t n = (size_t)q.by_host[i]->nnz;
@@ -340,6 +340,7 @@ void take_from_host(const far_product &q, int64_t i)
     if (n == 0) return;
     memcpy(q.C->col + at, q.by_host[i]->col, n * sizeof *q.C->col);
     memcpy((char *)q.C->val + at * q.value, q.by_host[i]->val, n * q.value);
+    sps_csr_destroy(q.ctx, &q.by_host[i]);
 }
 
 sps_status fill_part(far_product &q, int64_t i, size_t bytes)
