@@ -168,7 +168,7 @@ static bool complete(sps_csr *A)
 /* A diagonal and `count` rows without zeros. */
 static sps_csr *full_rows(int64_t n, int64_t count)
 {
-    int32_t *length = malloc((size_t)n * sizeof *length);
+    int32_t *length = calloc((size_t)n, sizeof *length);
     sps_csr *A;
 
     for (int64_t i = 0; i < n; i++) length[i] = i < count ? (int32_t)n : 1;
