@@ -920,7 +920,8 @@ sps_status sps_operator_sample(const sps_operator *op, double alpha,
  *  sorted or reordered, otherwise when the host first needs them.  The caller
  *  must then update its preconditioners by sps_precond_update; a solver updates
  *  its own preconditioner and null space at its next solve.  EINVAL; EUNFIT if
- *  the operator is a callback. */
+ *  the operator is a callback, or if device values are given for a matrix over
+ *  several processes. */
 sps_status sps_operator_set_values(sps_operator *op, const void *val,
                                    sps_place place);
 /** Writes the measured features of the matrix and the predicted times of the
