@@ -213,9 +213,9 @@ typedef struct sps_coarsening {
                           sps_csr **P_p);
     /* Computes P for own rows of a matrix over several processes, of which the
      * level has the diagonal block: F is A_F of these rows, `all` the T of all
-     * its columns, from row `low` on that of this process.  In rows row[0],
-     * row[1], ... D_F has the d with factor[t] = d^(-1/2), or 0 where the scale
-     * of the level is 0, and in others that of the level. */
+     * its columns, from row `low` on that of this process.  For row row[t]
+     * factor[t] is d^(-1/2), where d is its entry of D_F, or 0 where the scale
+     * of the level is 0; other rows have the entries of D_F of the level. */
     sps_status (*smooth)(sps_coarse *l, const sps_csr *F, const sps_csr *all,
                          int64_t low, double omega, const int32_t *row,
                          const double *factor, int64_t rows, sps_csr **P_p);

@@ -272,8 +272,8 @@ fail:
  * multiprocessors, which takes several times as long (on an H200 3.3 MB 164 us,
  * before it 25).  A product beside messages is slower by the fraction LESS and
  * begins some microseconds later.  So messages pass beside it if they end
- * within the fraction HIDDEN of its time, take more than LESS of it when they
- * pass before it, and the product takes at least LEAST seconds. */
+ * within the fraction HIDDEN of its time, if passing before it would cost more
+ * than the fraction LESS, and if the product takes at least LEAST seconds. */
 #define HIDDEN 0.8
 #define LESS 0.02
 #define LEAST 100e-6

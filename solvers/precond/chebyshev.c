@@ -254,9 +254,9 @@ fail:
     return st;
 }
 
-/* Fails if nearly all rows are strongly dominant: the condition of
- * D^-1 A is at most 5 then, but for as many eigenvalues as there are other
- * rows, and no polynomial is faster than Jacobi. */
+/* Fails if all but FEW_ROWS rows are strongly dominant (spsi_matrix_kinds): but
+ * for as many eigenvalues as there are other rows, the condition of D^-1 A is
+ * at most 5 then, and no polynomial is faster than Jacobi. */
 static sps_status require_hard(const struct chebyshev *m)
 {
     const sps_operator *A = m->super.A;

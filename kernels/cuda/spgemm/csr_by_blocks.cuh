@@ -94,7 +94,8 @@ sps_status launch_blocks(const product &p, const blocks_task<V> &t, size_t each)
                : launch_warps(p, fill_blocks<R, 2, split, V>, each, t);
 }
 
-/* Rows of 6 are always computed as if they were split: few are short. */
+/* Block rows of 6 rows always take the kernel for split rows, since few of them
+ * are short. */
 template <class V>
 sps_status launch_blocks(const product &p, const blocks_task<V> &t, size_t each)
 {

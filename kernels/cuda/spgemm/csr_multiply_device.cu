@@ -24,9 +24,9 @@
  *   fill     columns and values, in tiers by the entries of C.
  *
  * csr_product.cuh has the order of sums, which is the same in all ways.  Work
- * memory: 8 to 24 bytes for each row, 4 for each window; in one pass room for C
- * where all rows have full tables, at most 1 GB and a quarter of what is
- * left. */
+ * memory: 8 to 24 bytes for each row, 4 for each window; in one pass also room
+ * for a C whose rows all fill their tables, at most 1 GB and a quarter of what
+ * is left. */
 #include "cuda/spgemm/csr_by_blocks.cuh"
 
 #include <climits>

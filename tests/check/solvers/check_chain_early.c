@@ -117,20 +117,29 @@ END_TEST
 
 /* ------------------------------------------------------------------ factors */
 
+/* Sets *l and *o to what is known of A before a plan is made; the caller
+ * destroys the operator, l->A. */
+static sps_operator *examined(sps_csr *A, sps_chain *l, sps_chain_traits *o)
+{
+    sps_operator *op = NULL;
+
+    *l = (sps_chain){ .ctx = ctx, .k = 4 };
+    OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
+    sps_options_default(&l->opt);
+    l->A = op;
+    OK(ctx, spsi_chain_examine(l, o));
+    return op;
+}
+
 /* Returns what factors may take if `weak` rows are not strongly dominant. */
 static double worth(int64_t weak)
 {
     sps_csr *A = strong(4900, weak);
-    sps_operator *op = NULL;
-    sps_chain l = { .ctx = ctx, .k = 4 };
+    sps_chain l;
     sps_chain_traits o;
-    double seconds;
+    sps_operator *op = examined(A, &l, &o);
+    const double seconds = spsi_chain_worth(&l, &o);
 
-    OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
-    sps_options_default(&l.opt);
-    l.A = op;
-    OK(ctx, spsi_chain_examine(&l, &o));
-    seconds = spsi_chain_worth(&l, &o);
     sps_operator_destroy(&op);
     zoo_free(&A);
     return seconds;
@@ -150,15 +159,11 @@ END_TEST
 /* Returns whether complete factors by ilut are a step for A, which is freed. */
 static bool complete(sps_csr *A)
 {
-    sps_operator *op = NULL;
-    sps_chain l = { .ctx = ctx, .k = 4 };
+    sps_chain l;
     sps_chain_traits o;
+    sps_operator *op = examined(A, &l, &o);
     double seconds;
 
-    OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
-    sps_options_default(&l.opt);
-    l.A = op;
-    OK(ctx, spsi_chain_examine(&l, &o));
     OK(ctx, spsi_chain_complete(&l, &o, &seconds));
     sps_operator_destroy(&op);
     zoo_free(&A);
@@ -283,8 +288,8 @@ END_TEST
 static int trial(int64_t n)
 {
     sps_csr *A = zoo("grid7", n, ZOO_SPD);
-    sps_operator *op = NULL;
-    sps_chain l = { .ctx = ctx, .k = 4 };
+    sps_operator *op;
+    sps_chain l;
     sps_chain_traits o;
     int iterations = 0;
 
@@ -292,10 +297,7 @@ static int trial(int64_t n)
         for (int64_t p = A->rowptr[i]; p < A->rowptr[i + 1]; p++)
             if (A->col[p] > i) ((double *)A->val)[p] *= -1;
     A->props = 0;
-    OK(ctx, sps_operator_csr(ctx, A, 4, NULL, &op));
-    sps_options_default(&l.opt);
-    l.A = op;
-    OK(ctx, spsi_chain_examine(&l, &o));
+    op = examined(A, &l, &o);
     OK(ctx, spsi_chain_plan(&l, &o));
     for (int i = l.count - 1; i >= 0; i--)
         if (!strcmp(l.step[i].precond, "ilu0")) iterations = l.step[i].grace;
@@ -304,7 +306,8 @@ static int trial(int64_t n)
     return iterations;
 }
 
-/* It is weighed against the set-up of what comes next. */
+/* The trial may take as long as the set-up of the next step, which is short for
+ * complete factors by ilut. */
 START_TEST(a_trial_is_shorter_before_complete_factors_by_ilut)
 {
     if (runner_place() != SPS_HOST) runner_leave_out("the steps of a host");
