@@ -5,9 +5,10 @@ by case, conform_kernels kernel by kernel.
   usage: run_side_by_side.py [-j JOBS] [-limit SECONDS] [-left FILE] [-gpus N]
                              [SUITE...]
 Without suites, those of run-gpu-tests.  After SECONDS (3600) no job starts, and
-those that run are ended.  With N above 1 jobs see the GPUs 0 to N - 1 in turn,
-one each.  FILE names the jobs of an earlier run that were left;
-this one writes its own to $LOGS/left.  The environment is that of
+those that run are ended.  Cases of a job run in one process, with two threads,
+unless CK_FORK and OMP_NUM_THREADS say otherwise.  With N above 1 jobs see the
+GPUs 0 to N - 1 in turn, one each.  FILE names the jobs of an earlier run that
+were left; this one writes its own to $LOGS/left.  The environment is that of
 run-gpu-tests: a skip on a GPU is a failure, unless by design.  A line for each
 failure, the slowest jobs, and last: N passed, N failed, N left out by design,
 N jobs left.  Logs are $LOGS/SUITE.CASE.log (default: tests/)."""
@@ -22,13 +23,15 @@ import time
 STAGE = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 LOGS = os.path.abspath(os.environ.get("LOGS", os.path.join(STAGE, "tests")))
-# These take longest and start first, case by case.  All others are a job each:
-# every process loads the module anew.
+# These take longest and start first, case by case.  All others are a job each.
 LONG = ["api_brutal", "conform_kernels", "check_steps", "conform_best",
         "conform_best_ends", "conform_nonsymmetric", "conform_ranks",
         "properties", "conform_backend", "check_ranks", "conform_solvers",
         "conform_verdict", "conform_truth", "check_chain", "check_incomplete",
         "check_amg_set_up"]
+# A process for each case, which loads the module anew, takes five times as long;
+# these need it, because a case sees what an earlier one has loaded.
+FORKED = ["check_factor_process"]
 
 
 def environment():
@@ -38,6 +41,8 @@ def environment():
     env = dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
     env.setdefault("SPS_TEST_PLACE", "cuda")
     env.update(SPS_TEST_MODULE="1", OMP_WAIT_POLICY="passive")
+    env.setdefault("OMP_NUM_THREADS", "2")
+    env.setdefault("OPENBLAS_NUM_THREADS", "1")
     return env
 
 
@@ -87,6 +92,8 @@ class Run:
         if start >= deadline:
             return self
         env = dict(ENV)
+        if self.job[0] not in FORKED:
+            env.setdefault("CK_FORK", "no")
         if self.job[1] != "-":
             env["CK_RUN_CASE"] = self.job[1]
         if self.job[2] != "-":
