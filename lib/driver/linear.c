@@ -156,8 +156,8 @@ static sps_status take_precond(sps_linear *s, sps_precond *M)
                     (long long)M->n, (long long)s->n);
         return st;
     }
-    if (!strcmp(name, "auto") && !s->A->A && !s->A->ranks)
-        name = s->A->diagonal ? spsi_precond_always()->name : "none";
+    if (!strcmp(name, "auto") && !s->A->A && !s->A->ranks && !s->A->diagonal)
+        name = "none";
     if (!strcmp(name, "none")) return st;
     s->opt.precond = name;
     st = spsi_precond_create(s->A, s->columns, &s->opt, conjugate,

@@ -75,6 +75,9 @@ typedef struct sps_precond_type {
                                                 release; may be NULL */
     /* As sps_precond_describe; if NULL, the name is printed. */
     size_t (*describe)(const sps_precond *M, char *text, size_t size);
+    /* Returns the columns of device memory that M takes for blocks of `width`
+     * columns; NULL: more than a few blocks, or not known. */
+    int64_t (*room)(int width);
 } sps_precond_type;
 
 extern const sps_precond_type *const spsi_preconds[]; /* by registry.sh */

@@ -118,8 +118,8 @@ double spsi_operator_copy_seconds(const sps_operator *op, int k, int count)
     double passes = count;
 
     if (op->ranks || !plan || plan->streamed == 0 || count == 0) return 0;
-    if (count > 1 && plan->kernel->gives & SPS_SEQUENCES)
-        passes = ((const sps_sequence_plan *)plan)->passes(plan, count);
+    if (plan->kernel->gives & SPS_SEQUENCES)
+        passes = ((const sps_sequence_plan *)plan)->passes(plan, k, count);
     return passes * (double)plan->streamed / op->ctx->machine.link;
 }
 

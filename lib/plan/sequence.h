@@ -12,13 +12,14 @@ enum { SPS_SEQUENCES = 128 };
 
 /* sequence computes `count` products in order, each with the Y of the one
  * before as its X; A is square, and all have two blocks as their X and Y, by
- * turns, and an epilogue.  passes returns how many times A is read for
- * them. */
+ * turns, and an epilogue.  passes returns how many times A is copied for them,
+ * with k columns: less than once for a single product of which the host
+ * multiplies a part. */
 typedef struct sps_sequence_plan {
     sps_plan super;
     sps_status (*sequence)(const sps_plan *plan, const sps_spmm_args *args,
                            int count);
-    int (*passes)(const sps_plan *plan, int count);
+    double (*passes)(const sps_plan *plan, int k, int count);
 } sps_sequence_plan;
 
 #endif

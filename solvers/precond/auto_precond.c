@@ -20,6 +20,11 @@ static const char *by_pattern(const sps_operator *A)
                   "spread over processes");
         return "jacobi";
     }
+    if (A->diagonal) {
+        spsi_note(A->ctx, "preconditioner auto: jacobi, since of streamed "
+                  "rows the diagonal alone is kept");
+        return "jacobi";
+    }
     if (!A->A) {
         spsi_note(A->ctx, "preconditioner auto: none, since the matrix is a "
                   "callback");
@@ -48,14 +53,21 @@ static sps_status choose(const sps_operator *A, int width,
 {
     sps_status st = SPS_EUNFIT;
 
-    if (conjugate && (A->A || A->ranks))
+    if (conjugate && (A->A || A->ranks || A->diagonal))
         st = spsi_precond_named(A, width, "chebyshev", opt, passes, M_p);
     if (st == SPS_EUNFIT || st == SPS_ENOMEM || st == SPS_EDEVMEM)
         st = spsi_precond_named(A, width, by_pattern(A), opt, passes, M_p);
     return st;
 }
 
+/* Of what takes most. */
+static int64_t room(int width)
+{
+    return spsi_precond_type("chebyshev")->room(width);
+}
+
 SPS_DEFINE(sps_precond_type, spsi_precond_auto_precond) = {
     .name = "auto",
     .choose = choose,
+    .room = room,
 };

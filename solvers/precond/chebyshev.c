@@ -121,8 +121,8 @@ static void set_roots(struct chebyshev *m)
  * suggest relative to block passes (7 to 27 entries a row, 16 columns).  On a
  * GPU with slow double precision their arithmetic counts (slow_fma).  If A is
  * streamed to the GPU, products take at least as long as its copies: the d - 1
- * products those of a few passes, a single product half of one, since the host
- * may have a share in it. */
+ * products those of a few passes, a single product those of its panels of which
+ * the host has no share. */
 static double predicted(const sps_precond *M, int d, double iterations)
 {
     const bool gpu = M->ctx->opt.place == SPS_CUDA;
@@ -136,8 +136,7 @@ static double predicted(const sps_precond *M, int d, double iterations)
     const double product = A + slower * block *
                            (spsi_operator_fuses(M->A, M->width) ? 3 : 10);
     const double wait = m->sync;
-    const double one = fmax(A, spsi_operator_copy_seconds(M->A, M->width, 1) /
-                                   2);
+    const double one = fmax(A, spsi_operator_copy_seconds(M->A, M->width, 1));
     const double others = fmax((d - 1) * product,
                                spsi_operator_copy_seconds(M->A, M->width,
                                                           d - 1));
@@ -272,11 +271,39 @@ fail:
     return st;
 }
 
+/* Returns the columns of the blocks of the Lanczos process. */
+static int lanczos_width(int width)
+{
+    return width < SPS_LANCZOS_WIDTH ? width : SPS_LANCZOS_WIDTH;
+}
+
+static int64_t room(int width)
+{
+    return spsi_block_ld(width) + 3 * spsi_block_ld(lanczos_width(width)) + 2;
+}
+
+/* Fails if A is streamed to a GPU that would not have room for the three blocks
+ * that block_cg needs beside X and B (driver/parked.c) and those made here:
+ * jacobi needs one column. */
+static sps_status require_room(const sps_precond *M)
+{
+    const int64_t columns = 3 * spsi_block_ld(M->width) + room(M->width);
+    const size_t bytes = (size_t)(columns * M->n) * sizeof(double);
+    sps_status st = SPS_OK;
+    bool enough;
+
+    if (spsi_operator_copy_seconds(M->A, M->width, 1) <= 0) return st;
+    SPS_TRY(spsi_has_room(M->ctx, bytes / 2, &enough));
+    SPS_REQUIRE(M->ctx, enough, SPS_EUNFIT, "chebyshev: the GPU has no room "
+                "for %zu bytes of blocks", bytes);
+fail:
+    return st;
+}
+
 static sps_status build(sps_precond *M, const sps_options *opt)
 {
     struct chebyshev *m = (struct chebyshev *)M;
-    const int most = SPS_LANCZOS_WIDTH;
-    const int width = M->width < most ? M->width : most;
+    const int width = lanczos_width(M->width);
     const bool optional = !strcmp(opt->precond, "auto");
     sps_status st = SPS_OK;
 
@@ -292,6 +319,7 @@ static sps_status build(sps_precond *M, const sps_options *opt)
      * condition. */
     if (optional) SPS_TRY(choose_degree(m, 1e6, true));
     if (optional) SPS_TRY(require_hard(m));
+    if (optional) SPS_TRY(require_room(M));
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->inverse));
     SPS_TRY(spsi_own_block(&M->own, M->n, 1, &m->first));
@@ -357,4 +385,5 @@ SPS_DEFINE(sps_precond_type, spsi_precond_chebyshev) = {
     .ranks = SPS_RANKS_SAME,
     .size = sizeof(struct chebyshev),
     .build = build, .update = update, .apply = apply, .destroy = destroy,
+    .room = room,
 };

@@ -62,9 +62,12 @@ sps_status sequence(const sps_plan *super, const sps_spmm_args *args, int count)
     return spsi_stream_sequence((sps_stream_plan *)super, args, count);
 }
 
-int passes(const sps_plan *super, int count)
+double passes(const sps_plan *super, int k, int count)
 {
-    return spsi_stream_passes((const sps_stream_plan *)super, count);
+    const sps_stream_plan *plan = (const sps_stream_plan *)super;
+
+    return count == 1 ? spsi_stream_share_left(plan, k)
+                      : spsi_stream_passes(plan, count);
 }
 
 sps_status plan(sps_plan *super, const sps_problem *p)

@@ -33,6 +33,9 @@ typedef sps_status sps_stream_step(void *data, bool *more);
 /* stream_share.cu, the panels that the host multiplies itself:
  * spsi_stream_share_open allocates memory for them if there may be any;
  * spsi_stream_shared returns their number in this product;
+ * spsi_stream_share_left returns the fraction of the streamed panels that they
+ * leave to the device, as it is estimated before any product, so that choices
+ * that depend on it are the same in each run;
  * spsi_stream_share_ask requests the rows of X that they need;
  * spsi_stream_share_sum waits for these rows, multiplies the panels while the
  * remaining steps are queued, and queues the host's rows of Y. */
@@ -40,6 +43,7 @@ sps_status spsi_stream_share_open(sps_stream_plan *plan);
 void spsi_stream_share_close(sps_stream_plan *plan);
 int64_t spsi_stream_shared(const sps_stream_plan *plan,
                            const sps_spmm_args *args);
+double spsi_stream_share_left(const sps_stream_plan *plan, int k);
 sps_status spsi_stream_share_ask(sps_stream_plan *plan,
                                  const sps_spmm_args *args);
 sps_status spsi_stream_share_sum(sps_stream_plan *plan,

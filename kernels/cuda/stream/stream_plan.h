@@ -123,8 +123,8 @@ typedef struct sps_stream_plan {
     sps_plan super;
     sps_status (*sequence)(const sps_plan *plan, const sps_spmm_args *args,
                            int count);
-    int (*passes)(const sps_plan *plan, int count);    /* these two as in
-                                                          sps_sequence_plan */
+    /* These two as in sps_sequence_plan. */
+    double (*passes)(const sps_plan *plan, int k, int count);
     sps_stream_panel *panel;
     int64_t panels, resident, panels_room;
     sps_stream_chunk *chunk;

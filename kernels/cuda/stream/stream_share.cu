@@ -373,6 +373,14 @@ int64_t spsi_stream_shared(const sps_stream_plan *plan,
     return judged >= trials && judged < 2 * trials ? 0 : b->panels;
 }
 
+double spsi_stream_share_left(const sps_stream_plan *plan, int k)
+{
+    const int64_t streamed = plan->panels - plan->resident;
+
+    if (plan->share.most == 0 || k > plan->share.columns) return 1;
+    return 1 - (double)estimated(plan, k).panels / (double)streamed;
+}
+
 sps_status spsi_stream_judge_begin(sps_stream_plan *plan,
                                    const sps_spmm_args *args)
 {

@@ -7,11 +7,18 @@
 
 enum { K = 4 };
 
+enum { ROWS = 120000 };
+
 /* A band of 61 diagonals with values that need all of their bits: 9 bytes an
  * entry, so that there are some 24 panels of a 32nd of the bound of 12. */
+static sps_csr *narrow_of(int64_t n)
+{
+    return band_of(n, 30, (int64_t)1 << 20);
+}
+
 static sps_csr *narrow(void)
 {
-    return band_of(runner_quick() ? 40000 : 120000, 30, (int64_t)1 << 20);
+    return narrow_of(runner_quick() ? ROWS / 3 : ROWS);
 }
 
 /* The memory that keeps some 12 panels of A on the GPU and gives the others 7
@@ -222,10 +229,11 @@ START_TEST(a_matrix_without_a_band_passes_for_each_product)
 }
 END_TEST
 
-/* The band with rows that sum to a ten-thousandth of their diagonal. */
+/* The band with rows that sum to a ten-thousandth of their diagonal, and so
+ * many of them that copies take longer than synchronisation. */
 static sps_csr *nearly_singular(void)
 {
-    sps_csr *A = narrow();
+    sps_csr *A = narrow_of(ROWS);
     double *v = A->val;
 
     for (int64_t i = 0; i < A->nrow; i++) {
@@ -260,6 +268,42 @@ START_TEST(the_degree_is_chosen_by_the_passes_that_it_takes)
                       p.streamed->products + 1, p.right->products + 1,
                       in_use(p.far));
         close_pair(&p);
+    }
+}
+END_TEST
+
+/* Returns whether auto takes a polynomial for conjugate gradients. */
+static bool takes_polynomial(sps_operator *op)
+{
+    sps_precond *M = NULL;
+    sps_options o;
+    bool polynomial;
+
+    sps_options_default(&o);
+    OK(op->ctx, spsi_precond_create(op, K, &o, true, SPS_PASSES_LINEAR, &M));
+    polynomial = !strcmp(M->type->name, "chebyshev");
+    ck_assert(polynomial || !strcmp(M->type->name, "jacobi"));
+    sps_precond_destroy(&M);
+    return polynomial;
+}
+
+/* The blocks of the polynomial must have room, too. */
+START_TEST(auto_takes_a_polynomial_whose_products_share_a_pass)
+{
+    GPU_ONLY();
+    for (int band = 1; band >= 0; band--) {
+        sps_csr *A = nearly_singular();
+        sps_operator *far;
+
+        for (int64_t i = 0; !band && i < A->nrow; i += 1000)
+            A->col[A->rowptr[i]] = 0;
+        limit_for(A, K, some_panels(A) / 18 * 22);
+        far = operator_with(ctx, A, K, "auto");
+        ck_assert_msg(takes_polynomial(far) == band, "%s", in_use(far));
+        limit((size_t)A->nrow * K * sizeof(double) * 7);
+        ck_assert(!takes_polynomial(far));
+        sps_operator_destroy(&far);
+        zoo_free(&A);
     }
 }
 END_TEST
@@ -367,6 +411,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_polynomial_of_degree_8_copies_a_band_one_and_a_half_times),
     RUNNER_TEST(a_matrix_without_a_band_passes_for_each_product),
     RUNNER_TEST(the_degree_is_chosen_by_the_passes_that_it_takes),
+    RUNNER_TEST(auto_takes_a_polynomial_whose_products_share_a_pass),
     RUNNER_TEST(late_stages_and_spoilt_slots_change_no_bit_of_a_polynomial),
     RUNNER_TEST(a_wait_that_is_left_out_of_a_polynomial_is_noticed),
     RUNNER_TEST(a_polynomial_whose_copy_fails_leaves_the_next_right),
