@@ -34,18 +34,19 @@ static size_t smallest_ring(const sps_csr_local *A, size_t unused)
     return all / 8 < least ? all / 8 : least;
 }
 
-/* Returns the bytes of device memory that the plan of a matrix in host memory
- * may allocate: those that the blocks of a solver and the smallest ring
- * leave. */
-static size_t room_of(const sps_operator *op, int k)
+/* Returns the bytes of device memory that a plan may allocate: those that the
+ * blocks of a solver, and for a matrix in host memory the smallest ring, leave;
+ * 0 if there is no limit for that of a matrix on the device. */
+static size_t room_of(const sps_operator *op)
 {
     size_t kept, unused = 0, total = 0;
 
-    if (!op->local.far ||
+    if (!spsi_operator_may_be_far(op, op->local.nnz) ||
         op->ctx->backend->memory(op->ctx, &unused, &total) != SPS_OK)
         return 0;
-    kept = spsi_operator_blocks_room(op, k) + smallest_ring(&op->local, unused);
-    return unused > kept ? unused - kept : 0;
+    kept = spsi_operator_blocks_room(op, op->local.far);
+    if (op->local.far) kept += smallest_ring(&op->local, unused);
+    return unused > kept ? unused - kept : !op->local.far;
 }
 
 static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
@@ -59,7 +60,8 @@ static sps_problem problem(const sps_operator *op, sps_opcode code, int k,
         .need = (ctx->opt.reproducible ? SPS_REPRODUCIBLE : 0u) |
                 (!opt || opt->full_precision ? SPS_FULL_PRECISION : 0u) |
                 (op->strict ? SPS_NAN_STAYS_IN_ROW : 0u),
-        .machine = &ctx->machine, .room = room_of(op, k),
+        .machine = &ctx->machine,
+        .room = code == SPS_OP_SPMM ? room_of(op) : 0,
     };
 }
 
@@ -99,7 +101,7 @@ static sps_status plan_csr(sps_operator *op, const sps_options *opt)
 {
     sps_context *ctx = op->ctx;
     const sps_problem wide = problem(op, SPS_OP_SPMM, op->width, opt);
-    const sps_problem one = problem(op, SPS_OP_SPMM, 1, opt);
+    sps_problem one = problem(op, SPS_OP_SPMM, 1, opt);
     const bool no_wide = unfit(op, &wide, opt->kernel);
     const bool no_one = unfit(op, &one, opt->kernel);
     sps_status st;
@@ -114,6 +116,7 @@ static sps_status plan_csr(sps_operator *op, const sps_options *opt)
     op->vector = op->block;
     if (op->width == 1 || op->inner || op->local.far) return SPS_OK;
     op->vector = NULL;
+    one.room = room_of(op);
     SPS_TRY(spsi_planner_choose(ctx, &one, no_one ? "auto" : opt->kernel,
                                 opt->wisdom, &op->choice.bids[1], &op->vector));
 fail:
@@ -214,9 +217,9 @@ fail:
     return st;
 }
 
-sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
-                                sps_dtype dtype, const sps_options *opt,
-                                bool inner, sps_operator **op_p)
+static sps_status create(sps_context *ctx, sps_csr *A, int width,
+                         sps_dtype dtype, const sps_options *opt, bool inner,
+                         int64_t kept, sps_operator **op_p)
 {
     sps_operator *op = NULL;
     sps_options o;
@@ -233,6 +236,7 @@ sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
     op->dtype = dtype;
     op->strict = o.strict_nonfinite;
     op->inner = inner;
+    op->kept = kept;
     op->props = A->props & (SPS_SYMMETRIC | SPS_SPD | SPS_INTERLEAVED);
     SPS_TRY(keep_name(ctx, o.kernel, &op->choice.kernel));
     SPS_TRY(keep_name(ctx, o.wisdom, &op->choice.wisdom));
@@ -248,12 +252,20 @@ fail:
     return st;
 }
 
-sps_status sps_operator_csr(sps_context *ctx, sps_csr *A, int width,
-                            const sps_options *opt, sps_operator **op_p)
+sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
+                                sps_dtype dtype, const sps_options *opt,
+                                bool inner, sps_operator **op_p)
+{
+    return create(ctx, A, width, dtype, opt, inner, 0, op_p);
+}
+
+sps_status spsi_operator_csr(sps_context *ctx, sps_csr *A, int width,
+                             const sps_options *opt, int64_t kept,
+                             sps_operator **op_p)
 {
     if (ctx && op_p && spsi_abi_csr_rows(A))
         return spsi_ranks_create(ctx, A, width, SPS_F64, opt, false, op_p);
-    return spsi_operator_create(ctx, A, width, SPS_F64, opt, false, op_p);
+    return create(ctx, A, width, SPS_F64, opt, false, kept, op_p);
 }
 
 static sps_status make_user(sps_context *ctx, const char *call, int64_t nrow,

@@ -100,6 +100,9 @@ struct sps_operator {
                                  several processes, or NULL; with it A and
                                  callback.apply are NULL */
     sps_operator_callback callback;
+    int64_t kept;             /* columns of the blocks of the solver for which
+                                 it is made, which have room on the GPU beside
+                                 the matrix; 0 if they are not known */
 };
 
 /* Returns whether products call a function of the caller. */
@@ -162,6 +165,15 @@ sps_status spsi_operator_new(sps_context *ctx, sps_operator **op_p);
 sps_status spsi_operator_create(sps_context *ctx, sps_csr *A, int width,
                                 sps_dtype dtype, const sps_options *opt,
                                 bool inner, sps_operator **op_p);
+/* sps_operator_csr and sps_operator_rows, for a solver with blocks of `kept`
+ * columns in all; 0 if that is not known. */
+sps_status spsi_operator_csr(sps_context *ctx, sps_csr *A, int width,
+                             const sps_options *opt, int64_t kept,
+                             sps_operator **op_p);
+sps_status spsi_operator_rows(sps_context *ctx, const sps_csr *shape,
+                              int64_t longest, sps_rows_fn make, void *data,
+                              int width, const sps_options *opt, int64_t kept,
+                              sps_operator **op_p);
 /* operator_single.c: returns SPS_EUNFIT unless values with this largest
  * magnitude are suitable for single precision. */
 sps_status spsi_operator_fits_single(sps_context *ctx, double largest);
@@ -222,20 +234,21 @@ sps_status spsi_operator_transposed_follow(const sps_operator *A,
  * only its shape) and op->local (arrays in the backend's memory) from the
  * caller's A. */
 sps_status spsi_operator_take_csr(sps_operator *op, sps_csr *A);
+/* Returns whether a matrix with nnz entries may be in host memory: it is not
+ * small, or the context's memory is limited. */
+bool spsi_operator_may_be_far(const sps_operator *op, int64_t nnz);
+/* Returns the device memory that the matrix leaves to blocks of op->width
+ * columns: those of op->kept, or eight blocks, twelve if A is streamed
+ * (`far`). */
+size_t spsi_operator_blocks_room(const sps_operator *op, bool far);
 /* Sets op->local.far: whether the arrays of A, once uploaded, would leave too
- * little device memory for the eight blocks of block conjugate gradients
- * (resident panels of a streamed matrix leave twelve).  Operators made by the
+ * little device memory for the blocks of a solver.  Operators made by the
  * library are on the GPU, or fail.  Only the shape of A is read. */
 sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A);
 /* Frees the arrays among these that the library owns. */
 void spsi_operator_drop_csr(sps_operator *op);
 /* operator_values.c: copies the values of op->A to op->local. */
 sps_status spsi_operator_set_local(sps_operator *op);
-/* Returns the device memory that the matrix leaves to blocks of k columns. */
-static inline size_t spsi_operator_blocks_room(const sps_operator *op, int k)
-{
-    return spsi_blocks_room(op->n > op->ncol ? op->n : op->ncol, k);
-}
 /* Copies between host memory and an array of op->local.  If that array is in
  * host memory itself, the copy is complete on return; otherwise as for upload
  * and download. */

@@ -222,22 +222,38 @@ fail:
     return st;
 }
 
-/* Matrices of fewer bytes are assumed to fit without asking the driver how much
- * memory is free, unless max_device_bytes is set. */
-static const size_t SMALL = (size_t)64 << 20;
+/* Matrices of fewer entries are assumed to fit without asking the driver how
+ * much memory is free. */
+static const int64_t SMALL = (int64_t)5 << 20;
+
+bool spsi_operator_may_be_far(const sps_operator *op, int64_t nnz)
+{
+    const sps_context *ctx = op->ctx;
+
+    return !op->inner && ctx->backend->share &&
+           (nnz >= SMALL || ctx->opt.max_device_bytes > 0);
+}
+
+size_t spsi_operator_blocks_room(const sps_operator *op, bool far)
+{
+    const int64_t n = op->n > op->ncol ? op->n : op->ncol;
+    const int64_t k = spsi_block_ld(op->width);
+    const int64_t columns = op->kept ? op->kept : (far ? 12 : 8) * k;
+
+    return spsi_blocks_room(n, op->width) -
+           (size_t)((12 * k - columns) * n) * sizeof(double);
+}
 
 sps_status spsi_operator_decide_far(sps_operator *op, const sps_csr *A)
 {
     sps_context *ctx = op->ctx;
     const size_t bytes = (size_t)A->nnz * sizeof *A->col +
                          spsi_csr_value_bytes(A) + 8 * ((size_t)A->nrow + 1);
-    const size_t blocks = spsi_operator_blocks_room(op, op->width) / 3 * 2;
+    const size_t blocks = spsi_operator_blocks_room(op, false);
     size_t unused = 0, total = 0;
     sps_status st = SPS_OK;
 
-    if (op->inner || !ctx->backend->share ||
-        (bytes < SMALL && ctx->opt.max_device_bytes == 0))
-        return SPS_OK;
+    if (!spsi_operator_may_be_far(op, A->nnz)) return SPS_OK;
     SPS_TRY(ctx->backend->memory(ctx, &unused, &total));
     op->local.far = bytes + blocks > unused;
     if (op->local.far)

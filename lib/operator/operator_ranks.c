@@ -1107,8 +1107,8 @@ sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p)
         (void)own_entries(r, r->diagonal);
     }
     if (!r->own)
-        SPS_TRY(sps_operator_csr(op->ctx, r->diagonal, op->width, NULL,
-                                 &r->own));
+        SPS_TRY(spsi_operator_csr(op->ctx, r->diagonal, op->width, NULL, 0,
+                                  &r->own));
     *own_p = r->own;
 fail:
     return st;

@@ -138,7 +138,8 @@ fail:
 }
 
 static sps_status create_near(sps_context *ctx, rows_job *j, int width,
-                              const sps_options *opt, sps_operator **op_p)
+                              const sps_options *opt, int64_t kept,
+                              sps_operator **op_p)
 {
     const sps_row_source source = { make_checked, j, j->longest };
     const sps_csr *shape = j->shape;
@@ -150,7 +151,7 @@ static sps_status create_near(sps_context *ctx, rows_job *j, int width,
     A->props = shape->props & ~(unsigned)SPS_SORTED;
     SPS_TRY(fill_csr(ctx, &source, j, A));
     SPS_TRY(verdict(ctx, j));
-    SPS_TRY(spsi_operator_create(ctx, A, width, SPS_F64, opt, false, op_p));
+    SPS_TRY(spsi_operator_csr(ctx, A, width, opt, kept, op_p));
     (*op_p)->computed = A;
     return SPS_OK;
 
@@ -267,7 +268,7 @@ fail:
 
 /* Sets *op_p to an operator without rows, and op->local.far. */
 static sps_status begin(sps_context *ctx, const sps_csr *shape, int width,
-                        sps_operator **op_p)
+                        int64_t kept, sps_operator **op_p)
 {
     sps_operator *op;
     sps_status st;
@@ -277,6 +278,7 @@ static sps_status begin(sps_context *ctx, const sps_csr *shape, int width,
     op->n = shape->nrow;
     op->ncol = shape->ncol;
     op->width = width;
+    op->kept = kept;
     op->props = shape->props & (SPS_SYMMETRIC | SPS_SPD);
     op->caller.nnz = shape->nnz;
     op->local = (sps_csr_local){ .nrow = shape->nrow, .ncol = shape->ncol,
@@ -286,10 +288,10 @@ fail:
     return st;
 }
 
-sps_status sps_operator_rows(sps_context *ctx, const sps_csr *shape,
-                             int64_t longest, sps_rows_fn make, void *data,
-                             int width, const sps_options *opt,
-                             sps_operator **op_p)
+sps_status spsi_operator_rows(sps_context *ctx, const sps_csr *shape,
+                              int64_t longest, sps_rows_fn make, void *data,
+                              int width, const sps_options *opt, int64_t kept,
+                              sps_operator **op_p)
 {
     rows_job j = { .make = make, .data = data, .shape = shape,
                    .longest = longest };
@@ -299,14 +301,14 @@ sps_status sps_operator_rows(sps_context *ctx, const sps_csr *shape,
 
     SPS_TRY(check(ctx, shape, longest, make, width, op_p));
     j.bad = shape->nrow;
-    SPS_TRY(begin(ctx, shape, width, &op));
+    SPS_TRY(begin(ctx, shape, width, kept, &op));
     SPS_TRY(create_far(&j, op, &far));
     if (far) {
         *op_p = op;
         return SPS_OK;
     }
     sps_operator_destroy(&op);
-    return create_near(ctx, &j, width, opt, op_p);
+    return create_near(ctx, &j, width, opt, kept, op_p);
 
 fail:
     sps_operator_destroy(&op);

@@ -147,9 +147,11 @@ static sps_status make_inner(sps_operator *op, const sps_options *o,
     SPS_TRY(spsi_csr_transpose(op->ctx, r->P, &r->T));
     SPS_TRY(spsi_new(op->ctx, (size_t)r->A->nnz *
                      spsi_dtype_size(r->A->dtype), &r->val));
-    SPS_TRY(sps_operator_csr(op->ctx, r->A, op->width, &plain, &r->inner));
-    SPS_TRY(sps_operator_csr(op->ctx, r->P, op->width, &of_order, &r->forth));
-    SPS_TRY(sps_operator_csr(op->ctx, r->T, op->width, &of_order, &r->back));
+    SPS_TRY(spsi_operator_csr(op->ctx, r->A, op->width, &plain, 0, &r->inner));
+    SPS_TRY(spsi_operator_csr(op->ctx, r->P, op->width, &of_order, 0,
+                              &r->forth));
+    SPS_TRY(spsi_operator_csr(op->ctx, r->T, op->width, &of_order, 0,
+                              &r->back));
 fail:
     return st;
 }

@@ -241,7 +241,7 @@ static sps_status permutation(const sps_operator *op, int64_t *column,
     }
     SPS_TRY(sps_csr_wrap_rows(op->ctx, A->first, op->n, A->whole, op->n, rowptr,
                               column, one, SPS_F64, SPS_COPY, P_p));
-    SPS_TRY(sps_operator_csr(op->ctx, *P_p, op->width, o, op_p));
+    SPS_TRY(spsi_operator_csr(op->ctx, *P_p, op->width, o, 0, op_p));
 fail:
     spsi_free(op->ctx, rowptr);
     spsi_free(op->ctx, one);
@@ -275,7 +275,7 @@ static sps_status make_operators(sps_operator *op, const sps_options *o,
     SPS_TRY(SPS_NEW(op->ctx, op->n, &own));
     number_rows(op, p, old, own);
     SPS_TRY(move_rows(op, p, own, r));
-    SPS_TRY(sps_operator_csr(op->ctx, r->A, op->width, &plain, &r->inner));
+    SPS_TRY(spsi_operator_csr(op->ctx, r->A, op->width, &plain, 0, &r->inner));
     SPS_TRY(permutation(op, old, &of_order, &r->P, &r->forth));
     SPS_TRY(permutation(op, own, &of_order, &r->T, &r->back));
     r->unknowns = p->unknowns;

@@ -66,8 +66,8 @@ typedef struct sps_problem {
     const sps_row_source *source; /* if not NULL, A and local have the shape
                                      only, and this computes the rows
                                      (SPS_STREAMS) */
-    size_t room;               /* for a matrix in host memory: bytes of device
-                                  memory that its plan may allocate */
+    size_t room;               /* bytes of device memory that its plan may take;
+                                  of a matrix that is there, if not 0 */
     bool pinned;               /* requested by name: `fits` refuses only what
                                   cannot run, not what would be slow */
 } sps_problem;

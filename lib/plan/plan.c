@@ -93,6 +93,10 @@ sps_status spsi_planner_take(sps_context *ctx, const sps_problem *p,
     sps_status st;
 
     SPS_TRY(spsi_planner_pin(ctx, p, bid->kernel, plan_p));
+    SPS_REQUIRE(ctx, p->local->far || p->pinned || p->room == 0 ||
+                (*plan_p)->bytes <= p->room, SPS_EDEVMEM,
+                "%s: a plan of %zu bytes leaves the blocks of a solver too "
+                "little device memory", bid->kernel->name, (*plan_p)->bytes);
     SPS_TRY(ctx->backend->sync(ctx));
     bid->planning = spsi_now() - start;
     return SPS_OK;

@@ -82,10 +82,16 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     return spsi_scale_rows(((const struct jacobi *)M)->inverse, R, Z);
 }
 
+static int64_t room(int width)
+{
+    (void)width;
+    return 1;
+}
+
 SPS_DEFINE(sps_precond_type, spsi_precond_jacobi) = {
     .name = "jacobi", .always = true, .symmetric = true, .columns = true,
     .needs = SPS_NEEDS_CSR | SPS_DIAGONAL_ONLY | SPS_READS_THERE,
     .size = sizeof(struct jacobi),
     .ranks = SPS_RANKS_SAME,
-    .build = build, .update = update, .apply = apply,
+    .build = build, .update = update, .apply = apply, .room = room,
 };

@@ -16,7 +16,13 @@ static sps_status apply(const sps_precond *M, const sps_block *R, sps_block *Z)
     return spsi_copy(R, Z);
 }
 
+static int64_t room(int width)
+{
+    (void)width;
+    return 0;
+}
+
 SPS_DEFINE(sps_precond_type, spsi_precond_none) = {
     .name = "none", .symmetric = true, .ranks = SPS_RANKS_SAME,
-    .size = sizeof(sps_precond), .build = build, .apply = apply,
+    .size = sizeof(sps_precond), .build = build, .apply = apply, .room = room,
 };

@@ -90,7 +90,7 @@ static void close_context(void)
     fixture_close(&ctx);
 }
 
-/* The operator of A without plans, for blocks of 4 columns. */
+/* The operator of A without plans, for blocks of k columns. */
 static sps_status take(sps_csr *A, bool inner, sps_operator **op_p)
 {
     sps_operator *op = NULL;
@@ -112,12 +112,15 @@ static sps_csr *grid(void)
     return zoo_matrix(zoo_find("grid7"), 2000, 7, ZOO_RANDOM, SPS_F64);
 }
 
-/* Bytes of the arrays and of the eight blocks beside which they must lie. */
-static size_t needed(const sps_csr *A)
+/* Bytes of the arrays and of so many columns, and 4 MB. */
+static size_t beside(const sps_csr *A, int64_t columns)
 {
     return (size_t)A->nnz * 12 + 8 * (size_t)(A->nrow + 1) +
-           spsi_blocks_room(A->nrow, 4) / 3 * 2;
+           (size_t)(A->nrow * columns) * sizeof(double) + ((size_t)4 << 20);
 }
+
+/* Eight blocks. */
+static size_t needed(const sps_csr *A) { return beside(A, 32); }
 
 static void same_arrays(const sps_operator *op, const sps_csr *A)
 {
@@ -150,6 +153,53 @@ START_TEST(one_byte_less_than_blocks_need_makes_a_matrix_far)
     OK(ctx, take(A, true, &op));             /* one of the library's own */
     ck_assert(!op->local.far);
     sps_operator_destroy(&op);
+    zoo_free(&A);
+}
+END_TEST
+
+/* Returns how many matrices have stayed in host memory. */
+static int stayed(void)
+{
+    const char *note;
+    int count = 0;
+
+    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
+        count += strstr(note, "stays in host memory") != NULL;
+    return count;
+}
+
+/* What the solver that is named needs with B and the best iterate in host
+ * memory.  The operator is not completed: there is no such kernel. */
+START_TEST(the_blocks_of_a_solver_that_is_named_are_counted)
+{
+    static const struct {
+        const char *solver, *precond;
+        int k, columns;
+    } of[] = {
+        { "block_cg", "jacobi", 16, 97 }, { "cg", "none", 1, 6 },
+        { "block_cg", "auto", 16, 126 },  { "cg", "chebyshev", 1, 12 },
+        { "block_cg", "ic0", 4, 32 },     { "gmres", "jacobi", 8, 64 },
+        { "auto", "jacobi", 2, 16 },
+    };
+    sps_csr *A = grid();
+
+    for (int i = 0; i < 7; i++)
+        for (int less = 0; less < 2; less++) {
+            const int before = stayed();
+            sps_operator *op = NULL;
+            sps_options o;
+
+            sps_options_default(&o);
+            o.solver = of[i].solver;
+            o.precond = of[i].precond;
+            o.kernel = "none of them";
+            seen.card = beside(A, of[i].columns) - (size_t)less;
+            ck_assert_int_ne(sps_operator_csr(ctx, A, of[i].k, &o, &op),
+                             SPS_OK);
+            ck_assert_msg(stayed() == before + less, "%s, %s", o.solver,
+                          o.precond);
+            ck_assert_ptr_null(op);
+        }
     zoo_free(&A);
 }
 END_TEST
@@ -224,8 +274,52 @@ START_TEST(kernels_that_do_not_stream_do_not_bid)
 }
 END_TEST
 
+/* Of a matrix on the GPU a plan may take `room` bytes, if that is not 0. */
+START_TEST(a_plan_that_leaves_blocks_no_room_is_not_chosen)
+{
+    sps_csr *A = grid();
+    const sps_csr_local there = { .nrow = A->nrow, .ncol = A->ncol,
+                                  .nnz = A->nnz, .rowptr = A->rowptr,
+                                  .col = A->col, .val = A->val,
+                                  .dtype = A->dtype };
+    sps_features f = { 0 };
+    sps_problem p = { .op = SPS_OP_SPMM, .A = A, .local = &there, .f = &f,
+                      .k = 4, .machine = &ctx->machine };
+    sps_plan *plan = NULL;
+    int refused = 0;
+
+    OK(ctx, spsi_features_measure(ctx, A, &f));
+    ctx->backend = real;
+    for (int i = 0; spsi_registry_kernel(ctx, i); i++) {
+        sps_bid bid = { .kernel = spsi_registry_kernel(ctx, i) };
+        const char *why;
+        size_t bytes;
+
+        if (bid.kernel->op != p.op || !spsi_kernel_fits(bid.kernel, &p, &why))
+            continue;
+        p.room = 0;
+        OK(ctx, spsi_planner_take(ctx, &p, &bid, &plan));
+        bytes = plan->bytes;
+        spsi_plan_destroy(&plan);
+        if (bytes <= 1) continue;
+        p.room = bytes - 1;
+        ck_assert_int_eq(spsi_planner_take(ctx, &p, &bid, &plan), SPS_EDEVMEM);
+        ck_assert_ptr_null(plan);
+        p.room = bytes;
+        OK(ctx, spsi_planner_take(ctx, &p, &bid, &plan));
+        spsi_plan_destroy(&plan);
+        refused++;
+    }
+    ck_assert_int_gt(refused, 0);
+    ctx->backend = &played;
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(one_byte_less_than_blocks_need_makes_a_matrix_far),
+    RUNNER_TEST(the_blocks_of_a_solver_that_is_named_are_counted),
+    RUNNER_TEST(a_plan_that_leaves_blocks_no_room_is_not_chosen),
     RUNNER_TEST(new_values_go_to_the_arrays_in_host_memory),
     RUNNER_TEST(memory_that_cannot_be_shared_is_an_error_with_bytes),
     RUNNER_TEST(kernels_that_do_not_stream_do_not_bid),

@@ -369,6 +369,137 @@ START_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu)
 }
 END_TEST
 
+/* X of A X = B by block_cg, whose blocks are all within the limit. */
+static double *conjugate(sps_operator *op, const char *precond)
+{
+    sps_context *c = op->ctx;
+    double *x = malloc((size_t)op->n * 16 * sizeof *x);
+    sps_block *B = fixture_block(c, op->n, 16, NULL, 0);
+    sps_block *X = fixture_block(c, op->n, 16, NULL, 0);
+    sps_result result = { .struct_size = sizeof result };
+    sps_solver *s = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.solver = "block_cg";
+    o.precond = precond;
+    OK(c, sps_block_random(B, 5));
+    OK(c, sps_solver_create(op, NULL, 16, &o, &s));
+    OK(c, sps_solver_linear(s, B, X, &result));
+    ck_assert_int_eq(result.stop, SPS_STOP_CONVERGED);
+    OK(c, sps_block_get(X, 0, 16, x, 16, SPS_ROW_MAJOR, SPS_HOST));
+    sps_solver_destroy(&s);
+    sps_block_destroy(&X);
+    sps_block_destroy(&B);
+    return x;
+}
+
+static sps_operator *for_conjugate(sps_csr *A, const char *precond)
+{
+    sps_operator *op = NULL;
+    sps_options o;
+
+    sps_options_default(&o);
+    o.solver = "block_cg";
+    o.precond = precond;
+    OK(ctx, sps_operator_csr(ctx, A, 16, &o, &op));
+    return op;
+}
+
+/* The memory of A, and of so many blocks of 16 columns and 4 MB. */
+static void limit_to(const sps_csr *A, int blocks)
+{
+    limit(12 * (size_t)A->nnz + 8 * ((size_t)A->nrow + 1) + ((size_t)4 << 20) +
+          (size_t)blocks * (size_t)A->nrow * 16 * sizeof(double));
+}
+
+/* Seven blocks are too few for any solver, and enough for block_cg with B and
+ * the best iterate in host memory. */
+START_TEST(conjugate_gradients_by_name_leave_the_matrix_on_the_gpu)
+{
+    sps_operator *op, *right;
+    double *x, *want;
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = band(60000);
+    limit_to(A, 7);
+    op = operator_with(ctx, A, 16, "auto");
+    ck_assert(op->local.far);
+    sps_operator_destroy(&op);
+    op = for_conjugate(A, "jacobi");
+    ck_assert(!op->local.far);
+    x = conjugate(op, "jacobi");
+    ck_assert(fixture_noted(ctx, "kept in host memory"));
+    ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+    right = operator_with(near, A, 16, op->block->kernel->name);
+    want = conjugate(right, "jacobi");
+    ck_assert(same(x, want, 16 * A->nrow));
+    free(x);
+    free(want);
+    sps_operator_destroy(&op);
+    sps_operator_destroy(&right);
+    zoo_free(&A);
+}
+END_TEST
+
+START_TEST(conjugate_gradients_by_name_leave_more_panels_on_the_gpu)
+{
+    static const char *const name[] = { "jacobi", "chebyshev", "auto" };
+    sps_csr *A;
+
+    GPU_ONLY();
+    A = band(60000);
+    for (int i = 0; i < 3; i++) {
+        sps_operator *op;
+        size_t streamed;
+        double *x;
+
+        limit_to(A, 5);
+        op = operator_with(ctx, A, 16, "auto");
+        streamed = streaming(op)->super.streamed;
+        sps_operator_destroy(&op);
+        op = for_conjugate(A, name[i]);
+        ck_assert_uint_lt(streaming(op)->super.streamed, streamed);
+        x = conjugate(op, name[i]);
+        ck_assert_uint_le(ctx->memory.device_peak, ctx->opt.max_device_bytes);
+        free(x);
+        sps_operator_destroy(&op);
+    }
+    zoo_free(&A);
+}
+END_TEST
+
+/* Plans that copy A must not take the memory of the blocks: X, B, and six
+ * others. */
+START_TEST(blocks_have_room_beside_the_plans_of_a_matrix)
+{
+    int copied = 0;
+
+    GPU_ONLY();
+    for (int i = 0; i < 2; i++) {
+        static const int64_t lengths[] = { 81 };
+        sps_csr *A = i ? matrix(lengths, 1, 60000, 60000) : band(60000);
+        sps_operator *op = operator_with(near, A, 16, "auto");
+        sps_block *X[8] = { 0 };
+        const size_t plans = op->block->bytes + op->vector->bytes;
+
+        sps_operator_destroy(&op);
+        limit_to(A, 8);
+        ctx->opt.max_device_bytes += plans / 2;
+        op = operator_with(ctx, A, 16, "auto");
+        ck_assert(!op->local.far);
+        for (int b = 0; b < 8; b++)
+            OK(ctx, sps_block_create(ctx, A->nrow, 16, &X[b]));
+        for (int b = 0; b < 8; b++) sps_block_destroy(&X[b]);
+        copied += plans > (size_t)A->nrow * 16 * sizeof(double);
+        sps_operator_destroy(&op);
+        zoo_free(&A);
+    }
+    ck_assert_int_gt(copied, 0);
+}
+END_TEST
+
 START_TEST(multigrid_is_refused_where_the_matrix_has_no_room)
 {
     sps_precond *M = NULL;
@@ -424,6 +555,9 @@ static const runner_test tests[] = {
     RUNNER_TEST(every_device_allocation_may_fail_and_nothing_is_lost),
     RUNNER_TEST(every_copy_of_a_product_may_fail_and_nothing_is_lost),
     RUNNER_TEST(solvers_have_the_bits_of_a_matrix_on_the_gpu),
+    RUNNER_TEST(conjugate_gradients_by_name_leave_the_matrix_on_the_gpu),
+    RUNNER_TEST(conjugate_gradients_by_name_leave_more_panels_on_the_gpu),
+    RUNNER_TEST(blocks_have_room_beside_the_plans_of_a_matrix),
     RUNNER_TEST(multigrid_is_refused_where_the_matrix_has_no_room),
     RUNNER_TEST(what_is_resident_and_streamed_is_told),
 };
