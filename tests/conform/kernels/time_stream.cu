@@ -28,6 +28,8 @@
  *   poly=N   seven products of a Chebyshev polynomial together and one by one
  *   solve=N  block CG to 1e-6 with N columns
  *   more=MB  from here on the context takes at most MB more of the GPU
+ *   precond=NAME  for what is solved from here on (none)
+ *   kind=NAME, shift=S  another grid of mtxgen, or another shift
  *
  * By default: 1 4 16 poly=1 poly=4 solve=4, as far as WIDTH allows. */
 #include <algorithm>
@@ -52,6 +54,7 @@ namespace {
 
 int checks, failures;
 sps_context *ctx;
+std::string precond = "none";
 
 void need(sps_status st)
 {
@@ -94,19 +97,33 @@ int make_rows(int64_t first, int64_t count, int64_t *rowptr, int32_t *col,
     return 0;
 }
 
-void open_rows(gen &g, int64_t side, bool table)
+std::string value_of(const std::vector<std::string> &parts, const char *name,
+                     const char *otherwise)
 {
+    const std::string start = std::string(name) + "=";
+
+    for (const std::string &part : parts)
+        if (part.rfind(start, 0) == 0) return part.substr(start.size());
+    return otherwise;
+}
+
+void open_rows(gen &g, int64_t side, bool table,
+               const std::vector<std::string> &parts)
+{
+    const std::string kind = value_of(parts, "kind", "elasticity");
+    const std::string n = std::to_string(side);
+    char *words[] = {(char *)kind.c_str(), (char *)n.c_str()};
     gen_spec spec;
     char error[160];
 
     gen_default(&spec);
-    spec.kind = GEN_ELASTICITY;
-    for (int64_t &n : spec.n) n = side;
+    const int read = gen_parse(&spec, 2, words, error);
+
     spec.perturb = !table;
     spec.perturb_seed = 1;
-    spec.shift = 0.2;
-    if (gen_open(&spec, &g, error)) return;
-    printf("%s\n", error);
+    spec.shift = atof(value_of(parts, "shift", "0.2").c_str());
+    if (read > 0 && gen_open(&spec, &g, error)) return;
+    printf("%s\n", read ? error : "no such grid");
     exit(1);
 }
 
@@ -369,7 +386,7 @@ void solve(const sps_operator *op, int k)
 
     sps_options_default(&o);
     o.solver = "block_cg";
-    o.precond = "none";
+    o.precond = precond.c_str();
     o.rtol = 1e-6;
     result.struct_size = sizeof result;
     need(sps_solver_create(op, NULL, k, &o, &s));
@@ -377,8 +394,8 @@ void solve(const sps_operator *op, int k)
     const double start = now();
 
     need(sps_solver_linear(s, B, X, &result));
-    printf("block_cg, %d columns to 1e-6: %s, relative residual %.2g, %d "
-           "iterations, %.3f s, device peak %.3f GB\n", k,
+    printf("block_cg, %s, %d columns to 1e-6: %s, relative residual %.2g, %d "
+           "iterations, %.3f s, device peak %.3f GB\n", precond.c_str(), k,
            sps_stop_string(result.stop), result.worst_residual,
            (int)result.iterations, now() - start,
            1e-9 * (double)ctx->memory.device_peak);
@@ -414,7 +431,11 @@ void take_part(const gen &g, sps_operator *op, const std::string &part,
     const size_t at = part.find('=') + 1;
     const int number = atoi(part.c_str() + at);
 
-    if (part.rfind("more=", 0) == 0)
+    if (part.rfind("kind=", 0) == 0 || part.rfind("shift=", 0) == 0)
+        return;
+    if (part.rfind("precond=", 0) == 0)
+        precond = part.substr(at);
+    else if (part.rfind("more=", 0) == 0)
         ctx->opt.max_device_bytes = ctx->memory.device +
                                     ((size_t)number << 20);
     else if (number < 1 || number > width)
@@ -437,7 +458,7 @@ int main(int argc, char **argv)
     gen g = {};
 
     setvbuf(stdout, NULL, _IOLBF, 0);
-    open_rows(g, side, argc > 3 && atoi(argv[3]));
+    open_rows(g, side, argc > 3 && atoi(argv[3]), parts_of(argc, argv));
     open_context(g.rows, width, resident);
     const double link = link_rate(), start = now();
     sps_operator *op = operator_of(g, width);
