@@ -7,8 +7,8 @@ cg with hypre and with GAMG: set-up and solve of 16 columns to 1e-8.
                  [-petsc PYTHON] [-mpirun WORDS] [-before WORDS] [SYSTEM ...]
 
 SYSTEM is a line of mtxgen ("poisson7 80", "elasticity 24").  This library runs
-block_cg with amg on two threads.  PyAMG runs conjugate gradients with a
-smoothed aggregation hierarchy, PETSc with hypre's BoomerAMG and with its own
+block_cg with amg on one thread and on two.  PyAMG runs conjugate gradients with
+a smoothed aggregation hierarchy, PETSc with hypre's BoomerAMG and with its own
 GAMG, all column after column, PETSc in one process and in two (-mpirun ""
 omits the latter).  For elasticity this library, PyAMG and GAMG are given rigid
 body modes from the nodes' coordinates, hypre the block size.
@@ -16,11 +16,11 @@ body modes from the nodes' coordinates, hypre the block size.
 Every run is a process of its own, and the programs alternate.  The best of the
 runs is printed: elapsed seconds of set-up and solve, then processor seconds
 (user and system, all threads or processes), which grow less with other load on
-the machine, each also as a multiple of this library's; iterations of the worst
-column, and the largest true relative residual.  An MPI process that waits for
-another one uses processor time.  PYTHON is an interpreter with the package:
-pyamg and SciPy, or petsc4py.  WORDS of -before are put before the command of
-each run ("taskset -c 0,1").
+the machine, each also as a multiple of this library's on as many threads as
+there are processes; iterations of the worst column, and the largest true
+relative residual.  An MPI process that waits for another one uses processor
+time.  PYTHON is an interpreter with the package: pyamg and SciPy, or petsc4py.
+WORDS of -before are put before the command of each run ("taskset -c 0,1").
 """
 import json
 import os
@@ -51,7 +51,7 @@ def processor():
     return used.ru_utime + used.ru_stime
 
 
-def run_ours(s):
+def run_ours(s, threads):
     import scipy.sparse as sp
     sys.path.insert(0, BINDINGS)
     import libspsolve
@@ -61,8 +61,8 @@ def run_ours(s):
 
     def solve():
         with libspsolve.Solver(A, nrhs=WIDTH, assume_a="pos", M="amg",
-                               solver="block_cg", rtol=TOLERANCE, threads=2,
-                               **options) as solver:
+                               solver="block_cg", rtol=TOLERANCE,
+                               threads=threads, **options) as solver:
             r = solver.solve(s["B"])
         return r.X, r.iterations
     return solve
@@ -161,8 +161,10 @@ def worst_residual(s, X):
 def work(name, folder):
     """Makes one run in a process of its own; returns its line of JSON."""
     s = load(folder)
-    kinds = {"ours": run_ours, "pyamg": run_pyamg}
-    solve = kinds[name](s) if name in kinds else run_petsc(s, name)
+    if name.startswith("ours"):
+        solve = run_ours(s, int(name[4:]))
+    else:
+        solve = run_pyamg(s) if name == "pyamg" else run_petsc(s, name)
     before, start = processor(), time.perf_counter()
     X, iterations = solve()
     out = {"processor": processor() - before,
@@ -205,16 +207,17 @@ def run(words, name, folder):
 
 
 def programs(opt):
-    """Label, command and kind of each run."""
-    out = [("ours", [sys.executable], "ours")]
+    """Label, command, kind and threads or processes of each run."""
+    out = [("ours", [sys.executable], "ours1", 1),
+           ("ours, 2 threads", [sys.executable], "ours2", 2)]
     if opt["pyamg"]:
-        out.append(("PyAMG", [opt["pyamg"]], "pyamg"))
+        out.append(("PyAMG", [opt["pyamg"]], "pyamg", 1))
     for label, kind in ("PETSc, hypre", "hypre"), ("PETSc, GAMG", "gamg"):
         if opt["petsc"]:
-            out.append((label, [opt["petsc"]], kind))
+            out.append((label, [opt["petsc"]], kind, 1))
         if opt["petsc"] and opt["mpirun"]:
             out.append((label + ", 2 processes",
-                        opt["mpirun"].split() + [opt["petsc"]], kind))
+                        opt["mpirun"].split() + [opt["petsc"]], kind, 2))
     return out
 
 
@@ -223,18 +226,19 @@ def compare(line, opt):
     with tempfile.TemporaryDirectory() as folder:
         store(line, opt["mtxgen"], folder)
         for _ in range(opt["runs"]):
-            for label, words, name in programs(opt):
+            for label, words, name, size in programs(opt):
                 r = run(opt["before"].split() + words, name, folder)
-                old = best.setdefault(label, r)
+                old = best.setdefault(label, dict(r, size=size))
                 for key in ("processor", "elapsed"):
                     old[key] = min(old[key], r[key])
+    ours = {r["size"]: r for label, r in best.items() if "ours" in label}
     for label, r in best.items():
-        worst = r["residual"]
+        worst, own = r["residual"], ours[r["size"]]
         print(f"| {line} | {label} | {r['iterations']} "
               f"| {r['elapsed']:.2f} "
-              f"| {r['elapsed'] / best['ours']['elapsed']:.1f} "
+              f"| {r['elapsed'] / own['elapsed']:.1f} "
               f"| {r['processor']:.2f} "
-              f"| {r['processor'] / best['ours']['processor']:.1f} "
+              f"| {r['processor'] / own['processor']:.1f} "
               f"| {'-' if worst is None else format(worst, '.1e')} |",
               flush=True)
 
