@@ -74,9 +74,10 @@ static const struct {
      "the vendor's other formats: sliced ELL and node blocks"},
     {"spmm.rode_paper, spmm.tca_paper",
      "the algorithms as published, for comparison"},
-    {"spmm.runs, spmv.slices, spmm.omp, spmm.blocks_omp, spmm.ref",
-     "the host: runs along diagonals, sorted rows 8 at a time, CSR with "
-     "vectors and threads, node blocks, the plain loops"},
+    {"spmv.diagonals, spmm.runs, spmv.slices, spmm.omp, spmm.blocks_omp, "
+     "spmm.ref",
+     "the host: few diagonals, runs along them, sorted rows 8 at a time, CSR "
+     "with vectors and threads, node blocks, the plain loops"},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
