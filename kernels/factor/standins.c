@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* standins.c - functions that MUMPS, METIS and PORD find here instead of in
- * libc or MPI.  The module is loaded with RTLD_DEEPBIND, so that it and the
- * libraries that it loads search their own scope first, in which the module
- * comes first.  Nothing outside of that scope sees these functions.
+ * libc, in Fortran's run-time library or in MPI.  The module is loaded with
+ * RTLD_DEEPBIND, so that it and the libraries that it loads search their own
+ * scope first, in which the module comes first.  Nothing outside of that scope
+ * sees these functions.
  *
  *   exit, raise,      a library that gives up ends the process (MUMPS by
- *   mpi_abort_        MPI_ABORT, PORD by exit, METIS by raise): here the call
- *                     into it returns instead, and it is never called again
+ *   mpi_abort_,       MPI_ABORT, PORD by exit, METIS by raise, an ALLOCATE of
+ *   _gfortran_...     Fortran without memory by an error): here the call into
+ *                     it returns instead, and it is never called again
+ *   printf and        their parameters silence MUMPS and METIS, but for errors
+ *   others, WRITE     inside of them and for lack of memory
  *   rand, srand       METIS and PORD would draw from the process's sequence, so
  *                     that their orderings, and with them bits, would depend on
  *                     what other code has drawn
@@ -58,11 +62,35 @@ int raise(int signal)
     give_up();
 }
 
-void mpi_abort_(void);
-void mpi_abort_(void)
-{
-    give_up();
-}
+/* Functions whose arguments are not used; the name that others call is given to
+ * the assembler, for the compiler knows the types of some of them. */
+#define ENDS(name)                                                             \
+    _Noreturn void ends_##name(void) __asm__(#name);                           \
+    _Noreturn void ends_##name(void) { give_up(); }
+#define SILENT(name)                                                           \
+    int silent_##name(void) __asm__(#name);                                    \
+    int silent_##name(void) { return 0; }
+
+ENDS(mpi_abort_)
+ENDS(_gfortran_stop_string)
+ENDS(_gfortran_runtime_error_at)
+ENDS(_gfortran_os_error_at)
+SILENT(printf)
+SILENT(fprintf)
+SILENT(puts)
+SILENT(putchar)
+SILENT(fwrite)
+SILENT(perror)
+SILENT(__printf_chk)
+SILENT(__fprintf_chk)
+SILENT(__vfprintf_chk)
+SILENT(_gfortran_st_write)
+SILENT(_gfortran_st_write_done)
+SILENT(_gfortran_transfer_array_write)
+SILENT(_gfortran_transfer_character_write)
+SILENT(_gfortran_transfer_integer_write)
+SILENT(_gfortran_transfer_logical_write)
+SILENT(_gfortran_transfer_real_write)
 
 typedef void handler(int);
 handler *__sysv_signal(int signal, handler *h);

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# The factor module with a library in place of MUMPS that prints and tries to
+# end the process, in all ways that MUMPS, METIS and Fortran have: nothing is
+# printed, the process lives, and auto goes on without factors.
+src=${srcdir:-.}
+module=./.libs/spsolve_factor.so
+[ -f $module ] || { echo "skipped: built without the factor module"; exit 77; }
+name=$(readelf -d $module | sed -n 's/.*NEEDED.*\[\(libdmumps.*\)\]$/\1/p')
+[ -n "$name" ] || { echo "skipped: MUMPS is no shared library"; exit 77; }
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+failures=0
+fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
+
+${CC:-cc} -shared -fPIC -O1 -w -Wl,-soname,"$name" -o "$tmp/$name" \
+    "$src/tests/scripts/ending_mumps.c" ||
+    { echo "skipped: no library can be made"; exit 77; }
+for way in exit raise mpi stop runtime memory; do
+    said=$(WAY=$way LD_LIBRARY_PATH=$tmp:$LD_LIBRARY_PATH \
+        ./tools/spsolve -A "$src/data/poisson3d.mtx" -precond factor 2>&1)
+    status=$?
+    [ $status -eq 0 ] || fail "$way: exit status $status: $said"
+    echo "$said" | tr -s ' \n' ' ' | grep -q 'tried to end the process' ||
+        fail "$way: not told: $said"
+    echo "$said" | grep 'NOISE' && fail "$way: printed"
+done
+[ $failures -eq 0 ] && echo "what ends or prints under the factor module: good"
+exit $((failures > 0))
