@@ -245,9 +245,14 @@ sps_status spsi_operator_reorder(sps_operator *op, const sps_options *o)
 
     /* metis divides rows among processes: here is one. */
     if (!strcmp(o->reorder, "none") || !strcmp(o->reorder, "metis") ||
-        op->n != op->ncol || op->n == 0 ||
-        (automatic && !worth_a_try(ctx, &op->f)))
+        op->n == 0 ||
+        (automatic && (op->n != op->ncol || !worth_a_try(ctx, &op->f))))
         return SPS_OK;
+    if (op->n != op->ncol) {
+        spsi_note(ctx, "reorder: the original order is kept, since the matrix "
+                  "is not square");
+        return SPS_OK;
+    }
     SPS_TRY(spsi_operator_fetch(op));
     SPS_TRY(SPS_NEW(ctx, 1, &op->reordered));
     SPS_TRY(SPS_NEW(ctx, op->n, &order));

@@ -176,7 +176,7 @@ START_TEST(a_basis_of_the_null_space_goes_along)
 END_TEST
 
 /* Where reordering is not possible a note says so: with a preconditioner of the
- * caller, for eigenvalues. */
+ * caller, for eigenvalues, for rectangular matrices. */
 START_TEST(an_order_that_is_not_taken_is_told)
 {
     sps_context *ctx = runner_context();
@@ -198,6 +198,11 @@ START_TEST(an_order_that_is_not_taken_is_told)
     ck_assert(fixture_noted(ctx, "the original order is kept for eigenvalues"));
     sps_solver_destroy(&s);
     sps_precond_destroy(&M);
+    sps_operator_destroy(&op);
+    A->nrow = 390;
+    A->nnz = A->rowptr[390];
+    OK(ctx, sps_operator_csr(ctx, A, 8, &opt, &op));
+    ck_assert(fixture_noted(ctx, "kept, since the matrix is not square"));
     sps_operator_destroy(&op);
     zoo_free(&A);
     sps_context_destroy(&ctx);
