@@ -36,7 +36,8 @@ void spsi_team_run(sps_context *ctx, int64_t count, int64_t ns,
 
 /* Returns the number of the thread that runs fn, 0 .. ctx->threads-1; that of
  * the thread that called spsi_team_run is 0, also if it is a worker within
- * another region. */
+ * another region.  So two workers of a team that make nested calls are both 0:
+ * work areas that are chosen by the number belong to one call. */
 int spsi_team_self(void);
 
 /* *sum += part and, in the function below, *least = min(*least, part),
