@@ -237,6 +237,16 @@ sed -n 2p "$tmp/x.mtx" | grep -qx '3 3' || fail "X does not have 3 rows"
 expect 0 "" -A "$tmp/wide.mtx" -solver lsqr -damp 1 -precond jacobi -quiet
 printf '%%%%MatrixMarket matrix coordinate real general
 3 2 4\n1 1 1\n2 1 2\n2 2 1\n3 2 3\n' >"$tmp/tall.mtx"
+# Least squares by two files: X is (1, 2) where b is A X, and (-1, 2.5) / 23
+# where A'A = [5 2; 2 10] and A'b = (0, 1).
+printf '%%%%MatrixMarket matrix array real general
+3 2\n1\n4\n6\n-2\n1\n0\n' >"$tmp/b32.mtx"
+expect 0 "" -A "$tmp/tall.mtx" -B "$tmp/b32.mtx" -rtol 1e-12 -o "$tmp/x.mtx"
+sed 1d "$tmp/x.mtx" | awk 'function far(a, b) { return (a - b) ^ 2 > 1e-20 }
+    NR == 1 && $0 != "2 2" || NR == 2 && far($1, 1) || NR == 3 && far($1, 2) ||
+    NR == 4 && far($1, -1 / 23) || NR == 5 && far($1, 2.5 / 23) { bad = 1 }
+    END { exit bad || NR != 5 }' || { fail "X of least squares:"; cat "$tmp/x.mtx"; }
+expect 3 "2 rows, but the matrix has 3" -A "$tmp/tall.mtx" -B "$tmp/b2.mtx"
 expect 0 "" -A "$tmp/tall.mtx" -nrhs 3 -damp 0.5 -json "$tmp/damp.json"
 grep -q "normal .*||A'r - d^2 x|| of |A| |r|" "$tmp/out" ||
     fail "damped normal equations are not told"
