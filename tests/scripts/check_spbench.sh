@@ -50,6 +50,16 @@ awk -F '\t' 'NR == 1 { words = NF; next }
      END { for (c in cases) { n++; if (autos[c] != 1) bad = 1 }
            exit bad || n != 4 }' "$dir/large.tsv" || bad "lines for tables"
 
+# MKL beside ours where it can be loaded, with one row for each width.
+code 0 poisson7 6 -run spmm:double:1,4 -seconds 0
+grep -q WRONG "$dir/out" && bad "a kernel is wrong on a grid"
+if grep -q '^| mkl ' "$dir/out"; then
+    [ "$(grep -c '^| mkl .*vendor best' "$dir/out")" -eq 2 ] ||
+        bad "MKL is not timed at both widths"
+else
+    echo "skip mkl: it cannot be loaded"
+fi
+
 # The tables generated from them.
 tables=${srcdir:-.}/tools/peers/kernel_tables.py
 if command -v python3 >/dev/null && [ -f "$tables" ]; then
