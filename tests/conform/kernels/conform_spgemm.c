@@ -301,6 +301,34 @@ START_TEST(zeros_are_stored_and_nan_passes)
 }
 END_TEST
 
+/* In each kind of row, and as new values. */
+START_TEST(nan_and_infinity_in_rows_of_every_kind)
+{
+    static const char *const name[] = { "grid5", "grid27", "power_law",
+                                        "dense_row", "dense_column" };
+    static const int32_t length[] = { 1, 6, 13, 26, 103, 410, 1639, 4000, 0 };
+    const int64_t n = runner_quick() ? 200 : 900;
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 7 * 2; t++) {
+        const sps_dtype type = t % 2 ? SPS_F32 : SPS_F64;
+        const int f = zoo_find(t / 2 < 5 ? name[t / 2] : "diagonal");
+        sps_csr *A = zoo_matrix(f, n, 3, ZOO_RANDOM, type);
+        sps_csr *B = t / 2 < 5 ? zoo_matrix(f, n, 4, ZOO_RANDOM, type)
+                               : zoo_rows(n, 9000, length, 9, 0, 5, ZOO_RANDOM,
+                                          type);
+
+        if (t / 2 != 6) spoil(A);
+        spoil(B);
+        try_product(ctx, A, B, zoo_name(f));
+        try_new_values(ctx, A, B);
+        zoo_free(&A);
+        zoo_free(&B);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 START_TEST(new_values_on_an_old_pattern)
 {
     static const int32_t length[] = { 1, 60, 300, 2500, 7, 0, 900 };
@@ -343,6 +371,8 @@ START_TEST(rows_of_nodes)
         try_new_values(ctx, A, B);
         try_product(ctx, N, A, "rows and nodes");
         try_product(ctx, A, N, "nodes and rows");
+        spoil(A);
+        try_product(ctx, A, B, "nodes, not all finite");
         erase(&A);
         erase(&B);
         erase(&N);
@@ -373,22 +403,26 @@ START_TEST(values_on_another_pattern_are_refused)
 }
 END_TEST
 
-/* Fifty times the same product, formed anew. */
+/* While another context computes: rows that are merged, that come in nodes,
+ * of one pass, of tables and of windows. */
 START_TEST(repeats_have_the_same_bits)
 {
+    static const char *const name[] = { "grid5", "grid27", "power_law" };
     const int64_t n = runner_quick() ? 400 : 3000;
     sps_context *ctx = runner_context();
-    sps_csr *A = zoo_matrix(zoo_find("power_law"), n, 3, ZOO_RANDOM, SPS_F64);
-    sps_csr *C = multiplied(ctx, A, A);
+    sps_csr *nodes = node_rows(runner_quick() ? 60 : 300, 6, 60, false, 1);
+    neighbour beside;
 
-    for (int t = 0; t < 50; t++) {
-        sps_csr *D = multiplied(ctx, A, A);
+    neighbour_open(&beside);
+    for (int t = 0; t < 3; t++) {
+        sps_csr *A = zoo_matrix(zoo_find(name[t]), n, 3, ZOO_RANDOM, SPS_F64);
 
-        same_matrix(C, D, "repeat");
-        sps_csr_destroy(ctx, &D);
+        try_repeats(ctx, A, A, name[t]);
+        zoo_free(&A);
     }
-    sps_csr_destroy(ctx, &C);
-    zoo_free(&A);
+    try_repeats(ctx, nodes, nodes, "nodes");
+    neighbour_close(&beside);
+    erase(&nodes);
     sps_context_destroy(&ctx);
 }
 END_TEST
@@ -444,6 +478,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(more_than_2_31_products),
     RUNNER_TEST(duplicates_and_unsorted_rows),
     RUNNER_TEST(zeros_are_stored_and_nan_passes),
+    RUNNER_TEST(nan_and_infinity_in_rows_of_every_kind),
     RUNNER_TEST(new_values_on_an_old_pattern),
     RUNNER_TEST(rows_of_nodes),
     RUNNER_TEST(values_on_another_pattern_are_refused),

@@ -144,6 +144,52 @@ START_TEST(rows_of_blocks_of_every_length)
 }
 END_TEST
 
+START_TEST(nan_and_infinity_in_blocks)
+{
+    static const int few[] = { 4, 9, 0, 27 }, some[] = { 5, 13, 1, 0, 2 };
+    sps_context *ctx = runner_context();
+
+    for (int t = 0; t < 27 * 2; t++) {
+        const int r = size[t % 3], k = size[t / 3 % 3], s = size[t / 9 % 3];
+        const sps_dtype type = t / 27 ? SPS_F32 : SPS_F64;
+        sps_csr *A = block_rows(40, 40, r, k, few, 4, 1, type);
+        sps_csr *B = block_rows(40, 47, k, s, some, 5, 2, type);
+        sps_csr *T = single_blocks(40, 17, k, s, type);
+
+        spoil(A);
+        spoil(B);
+        try_both(ctx, A, B, "blocks, not all finite");
+        try_both(ctx, A, T, "single blocks, not all finite");
+        erase(&A);
+        erase(&B);
+        erase(&T);
+    }
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
+/* While another context computes. */
+START_TEST(repeats_of_blocks_have_the_same_bits)
+{
+    static const int some[] = { 5, 13, 1, 0, 27 };
+    const int64_t n = runner_quick() ? 60 : 300;
+    sps_context *ctx = runner_context();
+    sps_csr *A = block_rows(n, n, 3, 3, some, 5, 1, SPS_F64);
+    sps_csr *B = block_rows(n, n, 3, 6, some, 5, 2, SPS_F64);
+    sps_csr *T = single_blocks(n, n / 4, 3, 6, SPS_F64);
+    neighbour beside;
+
+    neighbour_open(&beside);
+    try_repeats(ctx, A, B, "blocks");
+    try_repeats(ctx, A, T, "single blocks");
+    neighbour_close(&beside);
+    erase(&A);
+    erase(&B);
+    erase(&T);
+    sps_context_destroy(&ctx);
+}
+END_TEST
+
 /* Entry p is left out of A. */
 static void leave_out(sps_csr *A, int64_t p)
 {
@@ -250,6 +296,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(blocks_of_every_size),
     RUNNER_TEST(single_blocks_in_the_rows_of_b),
     RUNNER_TEST(rows_of_blocks_of_every_length),
+    RUNNER_TEST(nan_and_infinity_in_blocks),
+    RUNNER_TEST(repeats_of_blocks_have_the_same_bits),
     RUNNER_TEST(blocks_with_a_fault),
     RUNNER_TEST(values_on_another_pattern_of_blocks_are_refused),
     RUNNER_TEST(values_on_a_pattern_without_a_whole_row_are_refused),

@@ -6,6 +6,9 @@
 
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,7 +212,13 @@ static inline void erase(sps_csr **A_p)
     *A_p = NULL;
 }
 
-/* Values of B times 3 on the pattern of C. */
+static inline void set_value(sps_csr *A, int64_t p, double x)
+{
+    if (A->dtype == SPS_F64) ((double *)A->val)[p] = x;
+    else ((float *)A->val)[p] = (float)x;
+}
+
+/* Values 3 x + 1 in place of those of B, on the pattern of C. */
 static inline void try_new_values(sps_context *ctx, sps_csr *A, sps_csr *B)
 {
     sps_csr *a = sent(ctx, A), *b = sent(ctx, B), *C = NULL, *b2;
@@ -217,10 +226,7 @@ static inline void try_new_values(sps_context *ctx, sps_csr *A, sps_csr *B)
     OK(ctx, spsi_matrix_multiply(ctx, a, b, &C));
     drop(ctx, B, b);
     for (int64_t p = 0; p < B->nnz; p++)
-        if (B->dtype == SPS_F64)
-            ((double *)B->val)[p] = 3 * ((double *)B->val)[p] + 1;
-        else
-            ((float *)B->val)[p] = 3 * ((float *)B->val)[p] + 1;
+        set_value(B, p, 3 * value(B, p) + 1);
     b2 = sent(ctx, B);
     OK(ctx, spsi_matrix_multiply_values(ctx, a, b2, C));
     C = fetched(ctx, C);
@@ -228,6 +234,81 @@ static inline void try_new_values(sps_context *ctx, sps_csr *A, sps_csr *B)
     drop(ctx, A, a);
     drop(ctx, B, b2);
     sps_csr_destroy(ctx, &C);
+}
+
+/* Some values of A become NaN, infinite, or zeros of both signs. */
+static inline void spoil(sps_csr *A)
+{
+    static const double odd[] = { NAN, INFINITY, 0.0, -INFINITY, -0.0 };
+
+    for (int64_t p = 3; p < A->nnz; p += 17)
+        set_value(A, p, odd[p / 17 % 5]);
+}
+
+/* ------------------------------------------------------------------ repeats */
+
+/* A context of its own in the place under test, whose thread computes A A
+ * until it is stopped: on a GPU a second stream is busy. */
+typedef struct neighbour {
+    sps_context *ctx;
+    sps_csr *H, *A;           /* on the host, in that place */
+    pthread_t thread;
+    atomic_bool stop;
+    atomic_int products;      /* computed so far; -1 after a failure */
+} neighbour;
+
+static inline void *multiply_on(void *data)
+{
+    neighbour *n = data;
+
+    while (!n->stop && n->products >= 0) {
+        sps_csr *C = NULL;
+
+        if (sps_csr_multiply(n->ctx, n->A, n->A, &C) == SPS_OK) n->products++;
+        else n->products = -1;
+        sps_csr_destroy(n->ctx, &C);
+    }
+    return NULL;
+}
+
+static inline void neighbour_open(neighbour *n)
+{
+    *n = (neighbour){ .ctx = fixture_open() };
+    n->H = zoo_matrix(zoo_find("power_law"), 2000, 9, ZOO_RANDOM, SPS_F64);
+    n->A = sent(n->ctx, n->H);
+    ck_assert_int_eq(pthread_create(&n->thread, NULL, multiply_on, n), 0);
+    while (n->products == 0) sched_yield();
+}
+
+static inline void neighbour_close(neighbour *n)
+{
+    n->stop = true;
+    pthread_join(n->thread, NULL);
+    ck_assert_msg(n->products > 0, "%s", sps_context_error(n->ctx));
+    drop(n->ctx, n->H, n->A);
+    zoo_free(&n->H);
+    fixture_close(&n->ctx);
+}
+
+/* A B fifty times, formed anew and as new values, has the same bits. */
+static inline void try_repeats(sps_context *ctx, const sps_csr *A,
+                               const sps_csr *B, const char *what)
+{
+    sps_csr *a = sent(ctx, A), *b = sent(ctx, B), *C = multiplied(ctx, A, B);
+
+    check_product(A, B, C, what);
+    for (int t = 0; t < 50; t++) {
+        sps_csr *D = NULL;
+
+        OK(ctx, spsi_matrix_multiply(ctx, a, b, &D));
+        if (t % 2) OK(ctx, spsi_matrix_multiply_values(ctx, a, b, D));
+        D = fetched(ctx, D);
+        same_matrix(C, D, what);
+        sps_csr_destroy(ctx, &D);
+    }
+    sps_csr_destroy(ctx, &C);
+    drop(ctx, A, a);
+    drop(ctx, B, b);
 }
 
 #endif
