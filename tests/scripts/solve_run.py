@@ -534,16 +534,28 @@ def dry_run_tells_the_memory_of_eigenpairs(tmp):
         assert said - (2 << 20) <= (1.3 if loose else 1.15) * real, "far less"
 
 
+def memory_of_multigrid(system, words, tmp):
+    """Bytes on the host and on the GPU: of a dry run, and of one iteration."""
+    out, told = f"{tmp}/r.json", []
+    for more, code in ((["-dry-run"], 0), (["-maxit", 1], 1)):
+        run("-A", system, "-nrhs", 16, "-solver", "block_cg", "-precond", "amg",
+            "-json", out, *words, *more, *BASE, code=code)
+        told.append(load_json(out))
+    return [[t[place] for t in told] for place in ("bytes_host", "bytes_device")]
+
+
 def dry_run_tells_the_memory_of_multigrid(tmp):
     no_sanitizer()
-    out, told = f"{tmp}/r.json", []
-    big = poisson(f"{tmp}/big.mtx", 250)
-    for words, code in ((["-dry-run"], 0), (["-maxit", 1], 1)):
-        run("-A", big, "-nrhs", 16, "-solver", "block_cg", "-precond", "amg",
-            "-json", out, *words, *BASE, code=code)
-        told.append(load_json(out)["bytes_host"])
-    print(f"    dry run {told[0]}, real {told[1]}")
-    assert 1 / 1.15 <= told[0] / told[1] <= 1.15, told
+    body = f"{tmp}/body.mtx"
+    subprocess.run([MTXGEN, "elasticity", "12", "-o", body, "-coords",
+                    f"{tmp}/xyz.mtx", "-quiet"], check=True)
+    for system, words in ((poisson(f"{tmp}/big.mtx", 250), []),
+                          (body, ["-coords", f"{tmp}/xyz.mtx"])):
+        host, device = memory_of_multigrid(system, words, tmp)
+        print(f"    dry run {host[0]} and {device[0]}, real {host[1]} and "
+              f"{device[1]}")
+        assert 1 / 1.15 <= host[0] / host[1] <= 1.15, host
+        assert abs(device[0] - device[1]) <= 0.15 * device[1], device
 
 
 def limited(args, out):

@@ -70,6 +70,22 @@ START_TEST(elastic_bodies_take_few_iterations)
 }
 END_TEST
 
+/* Eight times the unknowns, and no more iterations allowed than above. */
+START_TEST(large_systems_take_no_more)
+{
+    static const limit limits[] = {
+        { "poisson7 64", 9, false, 1.9 },
+        { "laplace27 64", 8, false, 1.2 },
+        { "laplace27 64 -jump", 9, false, 1.3 },
+        { "laplace27 64 -aniso 0.1", 13, false, 1.5 },
+        { "elasticity 32", 12, false, 1.4 },
+    };
+
+    if (runner_quick()) runner_leave_out("large systems take seconds");
+    check_limits(limits, sizeof limits / sizeof *limits);
+}
+END_TEST
+
 /* Iterations with 16 columns where coordinates are not given. */
 static int without_coordinates(const char *line, const char *near_null)
 {
@@ -311,6 +327,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(grids_take_few_iterations),
     RUNNER_TEST(elastic_bodies_take_few_iterations),
+    RUNNER_TEST(large_systems_take_no_more),
     RUNNER_TEST(filtered_vectors_stand_in_for_coordinates),
     RUNNER_TEST(options_change_little),
     RUNNER_TEST(neumann_problems_take_few_iterations),

@@ -424,8 +424,9 @@ static void update_without(amg_case *c, fail_alloc *f, sps_status lack)
     fail_alloc_allow(f, -1);
 }
 
-/* A cycle allocates nothing; an update that lacks memory can be repeated. */
-static void fail_each_once(const char *line, const char *near_null)
+/* A cycle allocates nothing; an update that lacks memory can be repeated.
+ * modes: with coordinates. */
+static void fail_each_once(const char *line, const char *near_null, bool modes)
 {
     amg_case c = { .ctx = failing_context(), .w = make(line), .k = 2 };
     const bool there = fixture_place() == SPS_CUDA;
@@ -434,6 +435,7 @@ static void fail_each_once(const char *line, const char *near_null)
     sps_options_default(&c.opt);
     c.opt.precond = "amg";
     c.opt.near_null = near_null;
+    if (modes) amg_coordinates(&c);
     c.A = amg_wrap(c.ctx, &c.w);
     OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
     build_without(&c, &host, SPS_ENOMEM);
@@ -460,9 +462,11 @@ static void fail_each_once(const char *line, const char *near_null)
 
 START_TEST(each_allocation_fails_once)
 {
-    fail_each_once("poisson7 10", "auto");
-    fail_each_once("elasticity 6", "filtered");
-    fail_each_once("rmat 10 4 -laplacian -shift 0.1", "auto");
+    fail_each_once("poisson7 10", "auto", false);
+    fail_each_once("elasticity 6", "filtered", false);
+    fail_each_once("elasticity 6", "auto", true);
+    fail_each_once("rmat 10 4 -laplacian -shift 0.1", "auto", false);
+    fail_each_once("convection 10 -velocity 60", "auto", false);
 }
 END_TEST
 
