@@ -755,6 +755,8 @@ typedef struct sps_options {
                                    matrix).  Also of ic0, ilu0, ilut and factor
                                    over several processes: auto, or none for no
                                    coarse space */
+    const sps_block *near_null_basis; /**< of amg: vectors to use in place of
+                                       these, n x q with q <= 12; or NULL */
 } sps_options;
 /** Fills in the defaults; auto where a name may be auto.  For the macro see
  *  sps_context_options_default. */
@@ -788,8 +790,8 @@ sps_status sps_options_set(sps_context *ctx, sps_options *opt,
  *  too few (text then has the beginning, and the error the number of bytes). */
 sps_status sps_options_get(sps_context *ctx, const sps_options *opt,
                            const char *name, char *text, size_t size);
-/** Sets one of the members that are blocks: "nullspace_basis", "coords" or
- *  "constraints"; X is borrowed, NULL removes it. */
+/** Sets one of the members that are blocks: "nullspace_basis", "coords",
+ *  "constraints" or "near_null_basis"; X is borrowed, NULL removes it. */
 sps_status sps_options_set_block(sps_context *ctx, sps_options *opt,
                                  const char *name, const sps_block *X);
 /** Sets monitor and monitor_data. */

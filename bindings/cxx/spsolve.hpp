@@ -230,8 +230,8 @@ class options : public detail::handle<sps_options> {
         check(sps_options_get(core_->ctx, c(), name, text, sizeof text));
         return text;
     }
-    /** Sets an option that is a block: name is "nullspace_basis", "coords" or
-     *  "constraints".  X is kept alive. */
+    /** Sets an option that is a block: name is "nullspace_basis", "coords",
+     *  "constraints" or "near_null_basis".  X is kept alive. */
     template <class B> options &set_block(const char *name, const B &X) &
     {
         check(sps_options_set_block(core_->ctx, c(), name, X.c()));

@@ -184,10 +184,11 @@ static sps_status check_blocks(sps_context *ctx, const sps_options *opt)
         {"nullspace_basis", opt->nullspace_basis},
         {"coords", opt->coords},
         {"constraints", opt->constraints},
+        {"near_null_basis", opt->near_null_basis},
     };
     sps_status st = SPS_OK;
 
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         SPS_REQUIRE(ctx, !blocks[i].X ||
                     *(sps_context *const *)blocks[i].X == ctx, SPS_EINVAL,
                     "sps_options.%s is a block of another context: make it in "

@@ -112,8 +112,8 @@ static const spsi_option rows[] = {
         .help = "what coarse spaces hold for nodes of several rows: rigid body "
                 "modes with coordinates, else constants (auto), or vectors "
                 "found in the matrix, for a set-up of amg that is used often "
-                "(filtered); none: factors of several processes have no "
-                "coarse space"),
+                "(filtered), or given (option near_null_basis); none: factors "
+                "of several processes have no coarse space"),
     ROW(power, INTEGER, .default_value = "1", .low = 1, .high = 8,
         .aliases = "fsai_power", .group = PRECOND, .argument = "N",
         .readers = "fsai",

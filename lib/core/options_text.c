@@ -12,8 +12,12 @@
 #include "core/options_table.h"
 
 enum { LONGEST = SPS_ERROR_SIZE * 4 };
-/* Size of the options of 0.1, which include blocks and monitor. */
-enum { BLOCKS = offsetof(sps_options, monitor_data) + sizeof(void *) };
+/* Size of the options of 0.1, which include blocks and monitor, and with all
+ * blocks. */
+enum {
+    BLOCKS = offsetof(sps_options, monitor_data) + sizeof(void *),
+    ALL_BLOCKS = offsetof(sps_options, near_null_basis) + sizeof(void *)
+};
 
 /* ------------------------------------------------------------- stored texts */
 
@@ -401,7 +405,9 @@ sps_status sps_options_set_block(sps_context *ctx, sps_options *opt,
     SPS_HANDLE(ctx);
     SPS_REQUIRE(ctx, opt && name, SPS_EINVAL,
                 "sps_options_set_block: NULL argument");
-    SPS_REQUIRE(ctx, opt->struct_size >= BLOCKS, SPS_EINVAL, "struct_size "
+    SPS_REQUIRE(ctx, opt->struct_size >=
+                (strcmp(name, "near_null_basis") ? BLOCKS : ALL_BLOCKS),
+                SPS_EINVAL, "struct_size "
                 "of the options is %zu, too small for an array: call "
                 "sps_options_default first", opt->struct_size);
     if (strcmp(name, "nullspace_basis") == 0)
@@ -410,10 +416,12 @@ sps_status sps_options_set_block(sps_context *ctx, sps_options *opt,
         opt->coords = X;
     else if (strcmp(name, "constraints") == 0)
         opt->constraints = X;
+    else if (strcmp(name, "near_null_basis") == 0)
+        opt->near_null_basis = X;
     else
         return spsi_fail(ctx, SPS_EINVAL, "no block \"%.60s\" among the "
-                         "options; they are nullspace_basis, coords and "
-                         "constraints", name);
+                         "options; they are nullspace_basis, coords, "
+                         "constraints and near_null_basis", name);
     return SPS_OK;
 fail:
     return st;

@@ -39,6 +39,22 @@ fail:
     return st;
 }
 
+/* Replaces the near-null vectors in opt by those in the new order.  Of another
+ * shape than the matrix they are left for the preconditioner to refuse. */
+static sps_status take_near_null(sps_solver *s, sps_options *opt)
+{
+    const sps_block *given = opt->near_null_basis;
+    sps_status st = SPS_OK;
+
+    if (!given || given->n != s->n) return SPS_OK;
+    SPS_TRY(sps_block_create(s->ctx, s->n, given->k, &s->order.near_null));
+    SPS_TRY(sps_operator_apply(s->order.by->forth, 1.0, given, 0.0,
+                               s->order.near_null));
+    opt->near_null_basis = s->order.near_null;
+fail:
+    return st;
+}
+
 /* Computes the coordinates of the nodes in the new order, for preconditioners:
  * the product of P with a row of coordinates for each unknown, of which one row
  * is kept for each node. */
@@ -94,6 +110,7 @@ static sps_status take_order(sps_solver *s, sps_linear_args *a,
     s->order.A = a->A = a->A->reordered->inner;
     SPS_TRY(take_basis(s, opt));
     SPS_TRY(take_coords(s, opt));
+    SPS_TRY(take_near_null(s, opt));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->order.B));
     SPS_TRY(sps_block_create(s->ctx, s->n, s->columns, &s->order.X));
 fail:
@@ -191,6 +208,7 @@ void sps_solver_destroy(sps_solver **s_p)
     sps_block_destroy(&s->order.X);
     sps_block_destroy(&s->order.basis);
     sps_block_destroy(&s->order.coords);
+    sps_block_destroy(&s->order.near_null);
     sps_block_destroy(&s->own_B);
     sps_block_destroy(&s->own_X);
     s->ctx->live--;

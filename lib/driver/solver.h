@@ -37,6 +37,8 @@ typedef struct sps_solver_order {
                                           NULL */
     sps_block *basis;                  /* copy of given, reordered */
     sps_block *coords;                 /* of the nodes, reordered, or NULL */
+    sps_block *near_null;              /* near-null vectors of the caller,
+                                          reordered, or NULL */
     int64_t version;                   /* of A's values when it was reordered */
 } sps_solver_order;
 

@@ -6,9 +6,10 @@
  *   node blocks          the constant of each unknown of a node or, with the
  *                        nodes' coordinates, the rigid body modes; by option,
  *                        Ritz vectors instead (low_pass.c)
- *   both                 followed by the basis of a null space that the caller
- *                        has given; on each aggregate the prolongator drops
- *                        vectors that depend on those before them
+ *   both                 instead of these, vectors of the caller; then the
+ *                        basis of a null space that the caller has given; on
+ *                        each aggregate the prolongator drops vectors that
+ *                        depend on those before them
  *
  * Consecutive rows form a node block if their patterns are the same, as
  * measured for the operator (features.c), in blocks of 2, 3 or 6 rows. */
@@ -173,29 +174,66 @@ fail:
     return st;
 }
 
+/* Requires X, vectors of the caller, to fit the matrix. */
+static sps_status check_vectors(const sps_precond *M, const sps_block *X)
+{
+    double norm[AMG_VECTORS];
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(M->ctx, X->n == M->n, SPS_ESHAPE, "near_null_basis has %lld "
+                "rows, the matrix %lld", (long long)X->n, (long long)M->n);
+    SPS_REQUIRE(M->ctx, X->k <= AMG_VECTORS, SPS_EUNFIT, "near_null_basis has "
+                "%d vectors: amg supports at most %d", X->k, AMG_VECTORS);
+    SPS_TRY(spsi_reserve(M->ctx, M->n, X->k));
+    SPS_TRY(spsi_norms(X, norm));
+    for (int j = 0; j < X->k; j++)
+        SPS_REQUIRE(M->ctx, M->n == 0 || (norm[j] > 0 && isfinite(norm[j])),
+                    SPS_EINVAL,
+                    "near_null_basis: the norm of vector %d of %d is %g",
+                    j + 1, X->k, norm[j]);
+fail:
+    return st;
+}
+
+/* Sets *X_p to near-null vectors that are neither constants nor motions, or to
+ * NULL; *found_p is that block if it was made here. */
+static sps_status choose_vectors(const sps_precond *M, const sps_options *opt,
+                                 int b, const sps_block **X_p,
+                                 sps_block **found_p)
+{
+    sps_status st = SPS_OK;
+
+    *X_p = opt->near_null_basis;
+    if (*X_p) return check_vectors(M, *X_p);
+    if (strcmp(opt->near_null, "filtered") != 0 || M->n == 0) return SPS_OK;
+    SPS_TRY(spsi_amg_low_pass(M->A, b, found_p));
+    *X_p = *found_p;
+fail:
+    return st;
+}
+
 sps_status spsi_amg_near_null(const amg *m, const sps_options *opt,
                               amg_level *l)
 {
     const sps_precond *M = &m->super;
-    const sps_block *basis = opt->nullspace_basis;
+    const sps_block *basis = opt->nullspace_basis, *X;
     const int b = block_of(M, opt);
-    const bool filtered = !strcmp(opt->near_null, "filtered") && M->n > 0;
-    const bool modes = !filtered && (b == 2 || b == 3) && opt->coords &&
+    const bool modes = (b == 2 || b == 3) && opt->coords &&
                        opt->coords->k == b && opt->coords->n * b == M->n &&
                        M->n > 0;
-    int own = modes ? motions_of(b) : b;
     sps_block *found = NULL;
+    int own;
     sps_status st;
 
     if (m->inherited) return inherit(m, l);
     SPS_REQUIRE(M->ctx, b <= AMG_VECTORS, SPS_EUNFIT, "amg supports nodes of "
                 "at most %d rows, not %d: set option block_size",
                 AMG_VECTORS, b);
-    if (filtered) SPS_TRY(spsi_amg_low_pass(M->A, b, &found));
-    if (found) own = found->k;
+    SPS_TRY(choose_vectors(M, opt, b, &X, &found));
+    own = X ? X->k : modes ? motions_of(b) : b;
     l->vectors = own + (given(M, basis, own) ? basis->k : 0);
     SPS_TRY(number_nodes(m, l, b));
-    if (found) SPS_TRY(take_block(m, l, 0, found));
+    if (X) SPS_TRY(take_block(m, l, 0, X));
     else SPS_TRY(modes ? take_motions(m, l, opt->coords) :
                  take_constants(m, l, b));
     if (l->vectors > own) SPS_TRY(take_block(m, l, own, basis));

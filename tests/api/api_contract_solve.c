@@ -94,10 +94,11 @@ END_TEST
 /* Each function that takes options checks the context of their blocks. */
 START_TEST(blocks_of_another_context_among_the_options)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         if (i == 0) opt.nullspace_basis = foreign;
         if (i == 1) opt.coords = foreign;
         if (i == 2) opt.constraints = foreign;
+        if (i == 3) opt.near_null_basis = foreign;
         NOT_MADE(sps_operator, SPS_EINVAL,
                  sps_operator_csr(ctx, A, K, &opt, &made));
         NOT_MADE(sps_precond, SPS_EINVAL,

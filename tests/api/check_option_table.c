@@ -408,8 +408,14 @@ START_TEST(options_behind_a_pointer_need_no_layout)
                      SPS_OK);
     ck_assert_int_eq(sps_options_set_block(ctx, opt, "nullspace_basis", X),
                      SPS_OK);
+    ck_assert_int_eq(sps_options_set_block(ctx, opt, "near_null_basis", X),
+                     SPS_OK);
     ck_assert(!opt->coords && opt->constraints == X &&
-              opt->nullspace_basis == X);
+              opt->nullspace_basis == X && opt->near_null_basis == X);
+    opt->struct_size = offsetof(sps_options, near_null_basis);
+    ck_assert_int_eq(sps_options_set_block(ctx, opt, "near_null_basis", X),
+                     SPS_EINVAL);
+    opt->struct_size = sizeof *opt;
     ck_assert_int_eq(sps_options_set_block(ctx, opt, "X", X), SPS_EINVAL);
     ck_assert_int_eq(sps_options_set_monitor(ctx, opt, NULL, &info), SPS_OK);
     ck_assert_ptr_eq(opt->monitor_data, &info);

@@ -51,6 +51,7 @@ START_TEST(defaults_are_those_of_the_header)
     ck_assert(!opt.strict_nonfinite);
     ck_assert_ptr_null(opt.wisdom);
     ck_assert_ptr_null(opt.nullspace_basis);
+    ck_assert_ptr_null(opt.near_null_basis);
     sps_options_default(NULL);
 }
 END_TEST

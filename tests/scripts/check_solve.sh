@@ -47,7 +47,7 @@ done
 [ "$(grep -c '^  -' "$tmp/out")" -eq "$(echo "$names" | wc -w)" ] ||
     fail "the report has not the options that -help has"
 for o in solver precond rtol max-iterations rank-tolerance block-size o eigs \
-    nullspace nullspace-basis config help; do
+    nullspace nullspace-basis near-null-basis config help; do
     grep -q -- "^  -$o\b" "$tmp/out" || fail "-help does not list -$o"
 done
 awk 'length > 80 { exit 1 }' "$tmp/out" || fail "-help is wider than 80"

@@ -299,6 +299,40 @@ def null_space_is_found_read_and_told(tmp):
     assert load_json(out)["nullspace_dimension"] == 3
 
 
+def motions_of(places):
+    """Rigid motions of points in space, a number for each coordinate."""
+    xyz = list(zip(*places))
+    columns = [[float(a == c) for _ in xyz for a in range(3)]
+               for c in range(3)]
+    for c in range(3):
+        a, b = (c + 1) % 3, (c + 2) % 3
+        columns.append([-p[b] if r == a else p[a] if r == b else 0.0
+                        for p in xyz for r in range(3)])
+    return columns
+
+
+def near_null_vectors_are_read(tmp):
+    body, xyz, out = f"{tmp}/body.mtx", f"{tmp}/xyz.mtx", f"{tmp}/r.json"
+    subprocess.run([MTXGEN, "elasticity", "10", "-o", body, "-coords", xyz,
+                    "-quiet"], check=True)
+    modes = motions_of(read_array(xyz))
+    write_array(f"{tmp}/modes.mtx", modes)
+    write_array(f"{tmp}/short.mtx", [m[:-1] for m in modes])
+    took = []
+    common = ["-A", body, "-nrhs", 8, "-solver", "block_cg", "-precond", "amg",
+              *BASE]
+    for words in (["-near-null", f"{tmp}/modes.mtx"],
+                  ["-near-null-basis", f"{tmp}/modes.mtx"], ["-coords", xyz],
+                  ["-near-null", f"{tmp}/modes.mtx", "-near-null", "auto"]):
+        run(*common, "-json", out, *words)
+        took.append(load_json(out)["iterations"])
+    assert took[0] == took[1] <= took[2] + 1 and took[0] < took[3], took
+    p = run(*common, "-near-null", f"{tmp}/short.mtx", code=3)
+    assert b"short.mtx" in p.stderr, p.stderr
+    p = run(*common, "-near-null", "filtred", code=2)
+    assert b"nor is there such a file" in p.stderr, p.stderr
+
+
 def monitor_and_plot_tell_the_history(tmp):
     run("-A", data("poisson2d"), "-nrhs", 4, f"-monitor={tmp}/m.tsv", "-plot",
         f"{tmp}/p.svg", "-json", f"{tmp}/r.json", *BASE)

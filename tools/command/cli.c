@@ -171,26 +171,35 @@ static int set_flag(const cli_option *o, const char *text, bool *member,
                     typed(o), text);
 }
 
+/* Returns where the name of a file is stored that may be given in place of a
+ * word; NULL for other options. */
+static const char **file_instead(const cli_option *o, cli_values *v)
+{
+    if (strcmp(o->name, "nullspace") == 0) return &v->file.nullspace_basis;
+    if (strcmp(o->name, "near_null") == 0) return &v->file.near_null_basis;
+    return NULL;
+}
+
 /* Sets an option of the library by sps_options_set, under the name that was
- * typed, since an old name may have a meaning of its own.  The text of
- * -nullspace may also be the name of a file. */
+ * typed, since an old name may have a meaning of its own.  The texts of
+ * -nullspace and -near-null may also be names of files. */
 static int set_library(const cli_option *o, const char *said, const char *text,
                        cli_values *v, char *error, size_t size)
 {
-    const bool nullspace = strcmp(o->name, "nullspace") == 0;
+    const char **file = file_instead(o, v);
     char name[WORD];
 
     said += strspn(said, "-");
     snprintf(name, sizeof name, "%.*s", (int)strcspn(said, "="), said);
     if (o->kind == CLI_FLAG && !*text) text = "true";
     if (sps_options_set(reader, &v->settings, name, text) == SPS_OK) {
-        if (nullspace) v->file.nullspace_basis = NULL;
+        if (file) *file = NULL;
         return 0;
     }
-    if (nullspace && (strcmp(text, "-") == 0 || access(text, R_OK) == 0))
-        return v->file.nullspace_basis = text, 0;
+    if (file && (strcmp(text, "-") == 0 || access(text, R_OK) == 0))
+        return *file = text, 0;
     return cli_fail(error, size, "%s%s", sps_context_error(reader),
-                    nullspace ? " (nor is there such a file)" : "");
+                    file ? " (nor is there such a file)" : "");
 }
 
 static int set_own(const cli_option *o, const char *text, cli_values *v,

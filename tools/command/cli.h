@@ -40,7 +40,7 @@ typedef struct cli_values {
                                     until cli_free */
     struct {
         const char *A, *B, *x0, *out, *convert, *rigid_body, *coords;
-        const char *nullspace_basis, *mass, *constraints;
+        const char *nullspace_basis, *near_null_basis, *mass, *constraints;
     } file;                      /* file names, NULL if not given */
     const char *device, *mpi, *partition, *config;
     const char *json, *monitor, *plot, *help;

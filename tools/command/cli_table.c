@@ -49,6 +49,11 @@ static const cli_option own[] = {
         .help = "coordinates of the nodes, for -reorder morton and -precond "
                 "amg: an array file with a row of 1 to 3 coordinates for each "
                 "node, whose unknowns are adjacent rows of A"),
+    ROW("near_null_basis", file.near_null_basis, FILE, .arg = "FILE",
+        .section = PROBLEM, .stream = CLI_INPUT,
+        .help = "vectors that A maps to small ones, the columns of this array "
+                "file, for the coarse spaces of -precond amg; the same as "
+                "-near-null FILE"),
     ROW("laplacian", laplacian, FLAG, .section = PROBLEM,
         .help = "A is the adjacency matrix W of a graph with nonnegative "
                 "weights: use its Laplacian D - W instead, without edge "

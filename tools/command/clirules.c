@@ -190,7 +190,7 @@ static int convert_alone(cli_values *v, char *error, size_t size)
 {
     static const char *const others[] = {
         "eigs", "o", "x0", "json", "monitor", "plot", "explain", "dry_run",
-        "coords", "rigid_body", "nullspace_basis", "M", "Y"};
+        "coords", "rigid_body", "nullspace_basis", "near_null_basis", "M", "Y"};
     char dashed[WORD];
 
     if (!v->file.A == !v->file.B)

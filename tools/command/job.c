@@ -203,6 +203,7 @@ static void solver_options(job *j, sps_options *o)
                                             explicitly */
     o->max_seconds = job_seconds_left(j);
     o->nullspace_basis = j->basis;
+    o->near_null_basis = j->near_null;
     o->coords = j->coords;
     o->monitor = progress_iteration;   /* also prints the line of progress for
                                           SIGUSR1 */

@@ -33,7 +33,7 @@ typedef struct job {
     } many;                      /* false, NULL and 0 if rows are not
                                     divided */
     sps_csr *A, *M;
-    sps_block *B, *X, *basis, *Y, *coords;
+    sps_block *B, *X, *basis, *near_null, *Y, *coords;
     sps_operator *op, *mass_op;
     sps_solver *solver;
     sps_result result;           /* its arrays belong to solver */

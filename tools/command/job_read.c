@@ -298,6 +298,8 @@ int job_read(job *j)
     if (code == 0 && j->opt.file.rigid_body) code = rigid_motions(j);
     else if (code == 0 && j->opt.file.nullspace_basis)
         code = job_read_block(j, j->opt.file.nullspace_basis, &j->basis);
+    if (code == 0 && j->opt.file.near_null_basis)
+        code = job_read_block(j, j->opt.file.near_null_basis, &j->near_null);
     signals_deadline(0);
     if (code == 0 && signals_late()) code = job_late(j);
     j->seconds.read = job_now() - began;

@@ -245,6 +245,7 @@ static void release(job *j)
     sps_operator_destroy(&j->mass_op);
     sps_operator_destroy(&j->op);
     sps_block_destroy(&j->basis);
+    sps_block_destroy(&j->near_null);
     sps_block_destroy(&j->coords);
     sps_block_destroy(&j->Y);
     sps_block_destroy(&j->X);

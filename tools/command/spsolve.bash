@@ -14,6 +14,7 @@ _spsolve()
     -x0) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -nullspace-basis) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -coords) COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    -near-null-basis) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -rigid-body) COMPREPLY=($(compgen -f -- "$cur")); return ;;
     -max-bytes) COMPREPLY=(); return ;;
     -nullspace)
@@ -104,6 +105,7 @@ _spsolve()
         x0
         nullspace-basis
         coords
+        near-null-basis
         laplacian
         rigid-body
         lenient

@@ -18,7 +18,7 @@ from ._errors import error
 from ._library import lib, text
 from ._structs import OptionInfo, OptionType
 
-BLOCKS = ("nullspace_basis", "coords", "constraints")
+BLOCKS = ("nullspace_basis", "coords", "constraints", "near_null_basis")
 
 
 class Option(NamedTuple):

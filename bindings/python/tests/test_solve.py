@@ -340,3 +340,17 @@ def test_residuals_are_those_of_the_returned_X(poisson, rng):
 def test_a_row_for_a_column_is_refused_with_its_rows(poisson):
     with pytest.raises(ValueError, match="B has 1 rows, A has 400"):
         solve(poisson, np.ones((1, 400)))
+
+
+def test_multigrid_takes_near_null_vectors(rng):
+    """In units that change from point to point constants are none."""
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], shape=(40, 40))
+    d = 2.0 ** (np.arange(1600) % 5)
+    A = (sp.diags(d) @ sp.kronsum(line, line) @ sp.diags(d)).tocsr()
+    B = rng.standard_normal((1600, 4))
+    options = {"precond": "amg", "solver": "block_cg"}
+    constants = solve(A, B, **options)
+    r = solve(A, B, near_null_basis=1 / d[:, None], **options)
+    assert r.all_converged and r.iterations < constants.iterations
+    with pytest.raises(ValueError, match="1599 rows"):
+        solve(A, B, near_null_basis=np.ones((1599, 1)), **options)

@@ -116,6 +116,84 @@ START_TEST(filtered_vectors_stand_in_for_coordinates)
 }
 END_TEST
 
+/* Rigid body modes as vectors of the caller are as good as coordinates, also
+ * where the solver reorders the unknowns. */
+START_TEST(vectors_of_the_caller_stand_in_for_coordinates)
+{
+    for (int t = 0; t < 2; t++) {
+        amg_case c;
+        sps_block *modes = NULL;
+        sps_result result;
+
+        amg_open(&c, "elasticity 14", 2, 16);
+        OK(c.ctx, sps_block_rigid_body(c.coords, &modes));
+        c.opt.coords = NULL;
+        c.opt.near_null_basis = modes;
+        if (t == 0) {
+            ck_assert_int_eq(amg_make(&c)->level[0].vectors, 6);
+        } else {
+            c.opt.reorder = "rcm";
+            sps_operator_destroy(&c.op);
+            OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, &c.opt, &c.op));
+        }
+        result = amg_solve(&c);
+        ck_assert_msg(result.stop == SPS_STOP_CONVERGED &&
+                      result.iterations <= 11, "%d iterations, %s",
+                      result.iterations, sps_stop_string(result.stop));
+        ck_assert_str_eq(result.precond, "amg");
+        sps_block_destroy(&modes);
+        amg_close(&c);
+    }
+}
+END_TEST
+
+/* Multiplies A by D from both sides, D from 1 to 16; returns the diagonal of
+ * D^-1, which D A D maps to small numbers. */
+static double *change_units(whole *w)
+{
+    const int64_t n = w->g.rows;
+    double *d = malloc((size_t)n * sizeof *d);
+
+    for (int64_t i = 0; i < n; i++)
+        d[i] = ldexp(1, (int)(i % 5));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t p = w->rowptr[i]; p < w->rowptr[i + 1]; p++)
+            w->val[p] *= d[i] * d[w->col[p]];
+    for (int64_t i = 0; i < n; i++) d[i] = 1 / d[i];
+    return d;
+}
+
+/* In units that change from point to point constants are no near-null vector:
+ * the caller's takes as many iterations as constants do in one unit, also after
+ * an update. */
+START_TEST(vectors_of_the_caller_replace_constants)
+{
+    int iterations[2];
+
+    for (int given = 0; given < 2; given++) {
+        amg_case c;
+        double *one;
+        sps_block *X;
+
+        amg_open(&c, "poisson7 24", 2, 8);
+        one = change_units(&c.w);
+        sps_operator_destroy(&c.op);
+        OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+        X = fixture_block(c.ctx, c.A->nrow, 1, one, 1);
+        if (given) c.opt.near_null_basis = X;
+        (void)amg_make(&c);
+        OK(c.ctx, sps_precond_update(c.M));
+        iterations[given] = amg_solve(&c).iterations;
+        sps_block_destroy(&X);
+        free(one);
+        amg_close(&c);
+    }
+    ck_assert_msg(iterations[1] <= 9 && iterations[0] > 12,
+                  "%d iterations, %d with constants", iterations[1],
+                  iterations[0]);
+}
+END_TEST
+
 /* Whatever the degree of the smoother, values in floats, or a matrix of
  * floats. */
 START_TEST(options_change_little)
@@ -329,6 +407,8 @@ static const runner_test tests[] = {
     RUNNER_TEST(elastic_bodies_take_few_iterations),
     RUNNER_TEST(large_systems_take_no_more),
     RUNNER_TEST(filtered_vectors_stand_in_for_coordinates),
+    RUNNER_TEST(vectors_of_the_caller_stand_in_for_coordinates),
+    RUNNER_TEST(vectors_of_the_caller_replace_constants),
     RUNNER_TEST(options_change_little),
     RUNNER_TEST(neumann_problems_take_few_iterations),
     RUNNER_TEST(free_bodies_take_few_iterations),

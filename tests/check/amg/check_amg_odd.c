@@ -129,6 +129,36 @@ START_TEST(what_does_not_fit_is_refused)
 }
 END_TEST
 
+/* Near-null vectors of another length, too many, zero, not finite. */
+START_TEST(vectors_that_do_not_fit_are_refused)
+{
+    static const struct { int64_t rows; int k; double x; sps_status code;
+                          const char *words; } set[] = {
+        { 999, 1, 1, SPS_ESHAPE, "999 rows, the matrix 1000" },
+        { 1000, 13, 1, SPS_EUNFIT, "at most 12" },
+        { 1000, 2, 0, SPS_EINVAL, "vector 1 of 2 is 0" },
+        { 1000, 2, NAN, SPS_EINVAL, "vector 1 of 2 is nan" },
+        { 1000, 1, INFINITY, SPS_EINVAL, "vector 1 of 1 is inf" },
+    };
+
+    for (size_t t = 0; t < sizeof set / sizeof *set; t++) {
+        const int64_t entries = set[t].rows * set[t].k;
+        double *x = malloc((size_t)entries * sizeof *x);
+        amg_case c;
+        sps_block *X;
+
+        amg_open(&c, "poisson7 10", 2, 2);
+        for (int64_t e = 0; e < entries; e++) x[e] = set[t].x;
+        X = fixture_block(c.ctx, set[t].rows, set[t].k, x, set[t].k);
+        c.opt.near_null_basis = X;
+        amg_refused(&c, set[t].code, set[t].words);
+        sps_block_destroy(&X);
+        free(x);
+        amg_close(&c);
+    }
+}
+END_TEST
+
 START_TEST(a_callback_is_refused)
 {
     amg_case c = { .ctx = fixture_open(), .k = 2 };
@@ -149,6 +179,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(diagonal_and_tiny_matrices),
     RUNNER_TEST(units_do_not_matter),
     RUNNER_TEST(what_does_not_fit_is_refused),
+    RUNNER_TEST(vectors_that_do_not_fit_are_refused),
     RUNNER_TEST(a_callback_is_refused),
 };
 RUNNER_MAIN("amg_odd", tests)
