@@ -196,11 +196,12 @@ static void note(const amg *m)
         removes = removes || l->eliminates;
     }
     spsi_note(m->super.ctx, "amg: %d level%s of %s rows, %.2f times the "
-              "entries of the matrix, %s of degree %d%s%s%s", m->levels,
+              "entries of the matrix, %s of degree %d%s%s; a cycle leaves %.2f "
+              "of the error%s", m->levels,
               m->levels == 1 ? "" : "s", rows, complexity(m), smoother(m),
               finest_smoothed(m)->smoother.degree, removes ? ", nodes of one "
               "or two neighbours eliminated" : "",
-              rough ? ", prolongators not smoothed" : "",
+              rough ? ", prolongators not smoothed" : "", m->super.rate,
               stalls ? "; the last one has too few strong couplings for "
                        "another" : "");
 }
@@ -277,9 +278,9 @@ static sps_status set_up(amg *m, const sps_options *opt)
     SPS_TRY(spsi_amg_coarsest(m));
     M->products = m->levels == 1          ? 0
                 : m->level[0].eliminates ? 1 : 2 * m->level[0].smoother.degree;
-    note(m);
     SPS_TRY(spsi_amg_open(m));
     SPS_TRY(spsi_amg_test(m));
+    note(m);
 fail:
     return st;
 }

@@ -325,16 +325,18 @@ static sps_status set_up(over_ranks *w, const sps_options *opt)
     SPS_TRY(spsi_reserve(M->ctx, M->n, M->width));
     SPS_TRY(choose_place(w));
     SPS_TRY(make_level(w, opt));
-    spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
-              "%d%s", (long long)M->A->ranks->halo->whole,
-              spsi_comm_size(M->ctx), m->level[0].smoother.degree,
-              w->spread ? "" : "; each process has all levels below");
     if (w->span.columns > 0) {
         SPS_TRY(open_exchange(w));
         SPS_TRY(open_below(w));
     }
     SPS_TRY(open_cycle(w));
     SPS_TRY(spsi_amg_test(m));
+    spsi_note(M->ctx, "amg: %lld rows over %d processes, smoother of degree "
+              "%d%s; a cycle leaves %.2f of the error",
+              (long long)M->A->ranks->halo->whole, spsi_comm_size(M->ctx),
+              m->level[0].smoother.degree,
+              w->spread ? "" : ", each process has all levels below",
+              M->rate);
 fail:
     return st;
 }

@@ -480,6 +480,8 @@ START_TEST(the_hierarchy_is_described)
                             "    0      1000        6400    6.4  degree 2"));
     ck_assert(amg_describes(c.M, "dense inverse\n"));
     ck_assert(!amg_describes(c.M, "not smoothed"));
+    ck_assert(fixture_noted(c.ctx, "amg: 2 levels of 1000, "));
+    ck_assert(fixture_noted(c.ctx, "of degree 2; a cycle leaves 0."));
     sps_precond_destroy(&c.M);
     c.opt.precond = "jacobi";
     OK(c.ctx, sps_precond_create(c.op, 1, &c.opt, &c.M));
