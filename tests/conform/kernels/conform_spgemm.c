@@ -427,6 +427,66 @@ START_TEST(repeats_have_the_same_bits)
 }
 END_TEST
 
+static void *alloc_some(size_t bytes, void *none)
+{
+    (void)none;
+    return bytes > (size_t)64 << 20 ? NULL : malloc(bytes);
+}
+
+static void free_any(void *p, size_t bytes, void *none)
+{
+    (void)bytes, (void)none;
+    free(p);
+}
+
+/* A context without room for more than 64 MB in an array, on a GPU for more
+ * than 256 MB in all. */
+static sps_context *small_context(void)
+{
+    static const sps_allocator few = { sizeof few, alloc_some, free_any, NULL };
+    sps_context_options o;
+    sps_context *ctx = NULL;
+
+    sps_context_options_default(&o);
+    o.place = runner_place();
+    o.threads = 2;
+    o.host = &few;
+    o.max_device_bytes = (size_t)256 << 20;
+    ck_assert_int_eq(sps_context_create(&o, &ctx, NULL), SPS_OK);
+    return ctx;
+}
+
+/* A column times a row has 768 MB; what is refused leaves nothing behind, and
+ * the row times the column is computed then. */
+START_TEST(a_product_beyond_memory_is_refused)
+{
+    enum { N = 8000 };
+    sps_context *ctx = small_context();
+    const bool host = runner_place() == SPS_HOST;
+    sps_csr *A = blank(N, 1, N), *B = blank(1, N, N), *a, *b, *C = NULL;
+
+    for (int64_t i = 0; i < N; i++) {
+        A->rowptr[i + 1] = i + 1;
+        B->col[i] = (int32_t)i;
+        ((double *)A->val)[i] = ((double *)B->val)[i] = (double)(i % 5);
+    }
+    B->rowptr[1] = N;
+    a = sent(ctx, A);
+    b = sent(ctx, B);
+    ck_assert_int_eq(sps_csr_multiply(ctx, a, b, &C),
+                     host ? SPS_ENOMEM : SPS_EDEVMEM);
+    ck_assert_msg(strstr(sps_context_error(ctx), host ? "no memory for about "
+                         : "are needed") != NULL, "%s", sps_context_error(ctx));
+    ck_assert_ptr_null(C);
+    try_product(ctx, B, A, "a row times a column");
+    drop(ctx, A, a);
+    drop(ctx, B, b);
+    erase(&A);
+    erase(&B);
+    fixture_close(&ctx);
+}
+END_TEST
+
 START_TEST(threads_have_the_same_bits)
 {
     static const int threads[] = { 1, 2, 8 };
@@ -483,6 +543,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(rows_of_nodes),
     RUNNER_TEST(values_on_another_pattern_are_refused),
     RUNNER_TEST(repeats_have_the_same_bits),
+    RUNNER_TEST(a_product_beyond_memory_is_refused),
     RUNNER_TEST(threads_have_the_same_bits),
     RUNNER_TEST(transposes_are_exact),
 };
