@@ -72,8 +72,7 @@ typedef struct sps_machine {
     double level;       /* seconds of a level of a triangular solve */
     struct {            /* a hierarchy of coarse matrices, in nanoseconds, to
                            be multiplied by `work` */
-        double fixed;
-        double entry, block_entry;        /* of A, of one made of blocks */
+        double fixed, row, entry;         /* of A */
     } hierarchy;
     sps_core core;      /* of the host, for every device */
 } sps_machine;

@@ -12,7 +12,7 @@
  * max(13.5, 1.15 J / d + 1) with the Chebyshev polynomial of degree d.
  *
  * Times are those of core/rates.h: on a GPU they follow from bytes, and those
- * of the set-up from the number of entries of A. */
+ * of the set-up from the numbers of rows and entries of A. */
 #include "solvers/auto/chain.h"
 
 #include <math.h>
@@ -88,15 +88,14 @@ static double setup_seconds(const sps_chain *l)
 {
     const sps_machine *m = &l->ctx->machine;
     const sps_core *c = &m->core;
-    const double each = l->A->f.block > 1 ? m->hierarchy.block_entry
-                                          : m->hierarchy.entry;
-    const double ns = c->hierarchy.fixed + c->hierarchy.row * (double)l->A->n +
-                      c->hierarchy.entry * (double)l->A->A->nnz;
+    const double n = (double)l->A->n, nnz = (double)l->A->A->nnz;
 
     if (l->ctx->opt.place == SPS_CUDA)
-        return 1e-9 * m->work *
-               (m->hierarchy.fixed + each * (double)l->A->A->nnz);
-    return 1e-9 * ns / sqrt(fmin(16, l->ctx->threads));
+        return 1e-9 * m->work * (m->hierarchy.fixed + m->hierarchy.row * n +
+                                 m->hierarchy.entry * nnz);
+    return 1e-9 * (c->hierarchy.fixed + c->hierarchy.row * n +
+                   c->hierarchy.entry * nnz) /
+           sqrt(fmin(16, l->ctx->threads));
 }
 
 static double iteration_seconds(const sps_chain *l, const costs *c)

@@ -44,9 +44,10 @@ typedef struct sps_gpu {
 /* Returns the record of the GPU on which the constants were fitted.  Measured
  * there: a copy runs at 4.22 TB/s; 1.6e11 rows/s are gathered from L2, and 4e10
  * rows/s from memory; blocks of 16 MB of page-locked memory are copied at 55
- * GB/s.  A hierarchy of multigrid took 71 ms for 28.5 million entries (7-point
- * grid), 54 ms for 26.5 million (27-point grid), and 164 ms for 61.7 million
- * (node blocks without coordinates, matrix uploaded). */
+ * GB/s.  A hierarchy of multigrid took 30 ms for 4.1 million rows of 7 points,
+ * 11 ms for 1.0 million of them, 20 ms for 1.0 million rows of 27 points, and
+ * 38 and 16 ms for 61.7 and 11.5 million entries in node blocks with rigid body
+ * modes; within 8 % of these, but the last one (12 ms). */
 static inline sps_machine spsi_machine_fitted(void)
 {
     const sps_machine m = {
@@ -55,7 +56,7 @@ static inline sps_machine spsi_machine_fitted(void)
         .kept = 30e6, .l2_lines = 58e6, .l2_short = 39e6, .l2 = 2.17,
         .memory = 1.05, .l2_row = 38e-3, .memory_row = 9.5e-3,
         .link = 55e9, .level = 1.5e-6,
-        .hierarchy = { .fixed = 1e7, .entry = 2, .block_entry = 3 },
+        .hierarchy = { .fixed = 6e6, .row = 2.8, .entry = 0.46 },
     };
 
     return m;
