@@ -17,6 +17,10 @@
  * are rigid body modes: 3 in two dimensions, 6 in three, and 6 for plates and
  * shells with 6 unknowns per node.
  *
+ * Products are those of the operator's kernel, which has an order of sums of its
+ * own: unlike other near-null vectors these, and with them the values of the
+ * coarser levels, agree between host and GPU up to rounding only.
+ *
  * Bytes: d reads of A, each with 4 block passes. */
 #include "solvers/amg/amg.h"
 
