@@ -33,6 +33,10 @@
                                 use */
 #define GAIN 1.15            /* smallest predicted ratio of the times without
                                 and with multigrid */
+#define LONGER 1.5           /* factor on the predicted time without multigrid
+                                on a GPU: it is made of bytes and of a lower
+                                bound of the condition, and loops took 1.3 to
+                                3.3 times as long (doc/log/amg-growth.md) */
 /* Once multigrid has been set up, that time is spent: its iterations may take
  * REST times as long as the alternative. */
 #define REST 1.5
@@ -81,7 +85,7 @@ static double rival(const sps_chain *l, const costs *c, double condition)
 
         if (t < least) least = t;
     }
-    return least;
+    return l->ctx->opt.place == SPS_CUDA ? LONGER * least : least;
 }
 
 static double setup_seconds(const sps_chain *l)
