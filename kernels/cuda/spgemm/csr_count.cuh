@@ -91,7 +91,7 @@ sps_status count_many(product *p, holder *h, row_list tried, row_list windows)
 /* Returns whether the longest rows of A and B allow the method `merged`. */
 bool merges(const product &p)
 {
-    return p.longest[0] <= merge_heads &&
+    return p.longest[0] <= merge_heads && p.B->nnz <= UINT32_MAX &&
            (int64_t)p.longest[0] * p.longest[1] <= merge_products;
 }
 

@@ -4,6 +4,7 @@
  * caller.
  *
  * The check reads offsets and columns once. */
+#include "cuda/base/watch.h"
 #include "cuda/spgemm/csr_device.cuh"
 
 #include <climits>
@@ -34,35 +35,71 @@ sps_status spsi_cuda_csr_finish(sps_context *ctx, sps_status st, sps_csr *made,
 
 namespace {
 
-/* Results of the check: the first bad row, and whether rows are unsorted. */
+/* Results of the check, all bits of which are set at first: the first bad row,
+ * and whether rows are sorted. */
 struct findings {
     unsigned long long bad;
-    int unsorted;
+    int sorted;
 };
 
+constexpr int check_each = 4;       /* rows of eight threads, 32 apart */
+
+/* Returns whether the columns of a row from p on, eight threads apart, are in
+ * range; *ordered: whether they increase, too. */
+__device__ bool check_columns(const int32_t *__restrict__ col, int64_t p,
+                              int64_t end, int64_t ncol, bool *ordered)
+{
+    bool good = true;
+
+    for (; p < end; p += 8) {
+        const int32_t c = col[p];
+
+        good = good && c >= 0 && c < ncol;
+        *ordered = *ordered && col[p - 1] < c;
+    }
+    return good;
+}
+
 /* Checks the rows, eight threads each; the columns of a row are read only if
- * its offsets are valid. */
+ * its offsets are valid.  The first columns of several rows are loaded
+ * together. */
 __global__ void __launch_bounds__(256)
 check_rows(const int64_t *__restrict__ rowptr, const int32_t *__restrict__ col,
            int64_t n, int64_t ncol, int64_t nnz, findings *f)
 {
-    const int64_t i = ((int64_t)blockIdx.x * 256 + threadIdx.x) / 8;
-    bool good, ordered = true;
+    const int lane = (int)threadIdx.x % 8;
+    const int64_t i = (int64_t)blockIdx.x * 32 * check_each + threadIdx.x / 8;
+    int64_t first[check_each], end[check_each];
+    int32_t c[check_each];
 
     if (i == 0 && rowptr[0] != 0) atomicMin(&f->bad, 0ull);
     if (i == 0 && rowptr[n] != nnz) atomicMin(&f->bad, (unsigned long long)n);
-    if (i >= n) return;
-    const int64_t first = rowptr[i], end = rowptr[i + 1];
-
-    good = first >= 0 && first <= end && end <= nnz;
-    for (int64_t p = first + threadIdx.x % 8; good && p < end; p += 8) {
-        const int32_t c = col[p];
-
-        good = c >= 0 && c < ncol;
-        ordered = ordered && (p == first || col[p - 1] < c);
+#pragma unroll
+    for (int r = 0; r < check_each; r++) {
+        first[r] = i + 32 * r < n ? rowptr[i + 32 * r] : 0;
+        end[r] = i + 32 * r < n ? rowptr[i + 32 * r + 1] : 0;
     }
-    if (!good) atomicMin(&f->bad, (unsigned long long)i);
-    if (!ordered) f->unsorted = 1;
+#pragma unroll
+    for (int r = 0; r < check_each; r++) {
+        const bool valid = first[r] >= 0 && first[r] <= end[r] &&
+                           end[r] <= nnz;
+
+        if (!valid) atomicMin(&f->bad, (unsigned long long)(i + 32 * r));
+        if (!valid) end[r] = first[r];
+        c[r] = first[r] + lane < end[r] ? col[first[r] + lane] : 0;
+    }
+#pragma unroll
+    for (int r = 0; r < check_each; r++) {
+        const int32_t left = __shfl_up_sync(all_lanes, c[r], 1, 8);
+        const bool some = first[r] + lane < end[r];
+        bool ordered = !some || lane == 0 || left < c[r];
+        const bool good = (!some || (c[r] >= 0 && c[r] < ncol)) &
+                          check_columns(col, first[r] + lane + 8, end[r], ncol,
+                                        &ordered);
+
+        if (!good) atomicMin(&f->bad, (unsigned long long)(i + 32 * r));
+        if (!ordered) f->sorted = 0;
+    }
 }
 
 __global__ void __launch_bounds__(256)
@@ -73,30 +110,26 @@ narrow_offsets(const int64_t *__restrict__ wide, int64_t n, int32_t *narrow)
     if (i < n) narrow[i] = (int32_t)wide[i];
 }
 
-sps_status read_findings(sps_context *ctx, const findings *d, findings *f)
-{
-    SPS_CUDA(ctx, spsi_cuda_down(ctx, f, d, sizeof *f));
-    return spsi_cuda_wait(ctx);
-}
-
 } // namespace
 
 sps_status spsi_cuda_csr_inspect(sps_context *ctx, const sps_csr *A,
                                  int64_t *bad, bool *sorted)
 {
     const int64_t n = A->nrow;
-    findings f = {ULLONG_MAX, 0}, *d;
+    findings f, *d;
     holder h(ctx);
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     SPS_TRY_RETURN(h.take(1, &d));
-    SPS_CUDA(ctx, spsi_cuda_up(ctx, d, &f, sizeof f));
-    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(n + 1, 32), 256,
-                              check_rows, A->rowptr, A->col, n, A->ncol, A->nnz,
-                              d));
-    SPS_TRY_RETURN(read_findings(ctx, d, &f));
+    SPS_TRY_RETURN(clear(ctx, 1, d, 0xff));
+    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(n + 1, 32 * check_each),
+                              256, check_rows, A->rowptr, A->col, n, A->ncol,
+                              A->nnz, d));
+    const sps_cuda_piece found = {d, &f, sizeof f};
+
+    SPS_TRY_RETURN(spsi_cuda_read(ctx, &found, 1));
     *bad = f.bad == ULLONG_MAX ? -1 : (int64_t)f.bad;
-    *sorted = f.unsorted == 0;
+    *sorted = f.sorted != 0;
     return SPS_OK;
 }
 

@@ -29,51 +29,61 @@ constexpr int merge_threads = 128;
 constexpr int merge_stage = 4608;
 constexpr int32_t merge_end = INT32_MAX;   /* larger than every column */
 
-/* The heads of the rows of B that a row of A selects; V is float where only
- * columns are needed. */
-template <class V> struct heads {
+/* The heads of the rows of B that a row of A selects, with their values unless
+ * only columns are needed (V is float then).  A head and its value are loaded
+ * when the one before has been taken. */
+template <class V, bool VALUES> struct heads {
     int32_t col[merge_heads];
-    int left[merge_heads];
-    int64_t at[merge_heads];
-    V a[merge_heads];
+    uint32_t at[merge_heads], end[merge_heads];
+    V a[merge_heads], b[merge_heads];
 
-    __device__ void open(const csr_factor<V> &A, const csr_factor<V> &B,
-                         row_part row, bool values)
+    __device__ __forceinline__ void load(const csr_factor<V> &B, int h)
+    {
+        const bool some = at[h] < end[h];
+
+        col[h] = some ? B.col[at[h]] : merge_end;
+        if (VALUES && some) b[h] = B.val[at[h]];
+    }
+    __device__ __forceinline__ void open(const csr_factor<V> &A,
+                                         const csr_factor<V> &B, row_part row)
     {
 #pragma unroll
         for (int h = 0; h < merge_heads; h++) {
             const bool some = h < row.length;
             const int32_t k = some ? A.col[row.begin + h] : 0;
 
-            at[h] = some ? B.rowptr[k] : 0;
-            left[h] = some ? (int)(B.rowptr[k + 1] - at[h]) : 0;
-            a[h] = some && values ? A.val[row.begin + h] : (V)0;
+            at[h] = some ? (uint32_t)B.rowptr[k] : 0;
+            end[h] = some ? (uint32_t)B.rowptr[k + 1] : 0;
+            a[h] = some && VALUES ? A.val[row.begin + h] : (V)0;
+            b[h] = 0;
         }
 #pragma unroll
-        for (int h = 0; h < merge_heads; h++)
-            col[h] = left[h] > 0 ? B.col[at[h]] : merge_end;
+        for (int h = 0; h < merge_heads; h++) load(B, h);
     }
-    __device__ int32_t least(void) const
+    __device__ __forceinline__ int32_t least(void) const
     {
-        int32_t c = merge_end;
+        int32_t c[merge_heads];
 
 #pragma unroll
-        for (int h = 0; h < merge_heads; h++) c = min(c, col[h]);
-        return c;
+        for (int h = 0; h < merge_heads; h++) c[h] = col[h];
+#pragma unroll
+        for (int left = merge_heads / 2; left > 0; left /= 2)
+#pragma unroll
+            for (int h = 0; h < left; h++) c[h] = min(c[h], c[h + left]);
+        return c[0];
     }
     /* Returns the sum of the products in column c of C, and advances the heads
      * that have this column. */
-    __device__ V take(const csr_factor<V> &B, int32_t c, bool values)
+    __device__ __forceinline__ V take(const csr_factor<V> &B, int32_t c)
     {
         V sum = (V)-0.0;
 
 #pragma unroll
         for (int h = 0; h < merge_heads; h++) {
             if (col[h] != c) continue;
-            if (values) sum = fma(a[h], B.val[at[h]], sum);
+            if (VALUES) sum = fma(a[h], b[h], sum);
             at[h]++;
-            left[h]--;
-            col[h] = left[h] > 0 ? B.col[at[h]] : merge_end;
+            load(B, h);
         }
         return sum;
     }
@@ -85,12 +95,11 @@ count_merged(csr_factor<float> A, csr_factor<float> B, int64_t n,
              int32_t *count, int *longest)
 {
     const int64_t row = (int64_t)blockIdx.x * merge_threads + threadIdx.x;
-    heads<float> h;
+    heads<float, false> h;
     int entries = 0;
 
-    h.open(A, B, part_of(A, row < n ? row : -1), false);
-    for (int32_t c; (c = h.least()) != merge_end; entries++)
-        h.take(B, c, false);
+    h.open(A, B, part_of(A, row < n ? row : -1));
+    for (int32_t c; (c = h.least()) != merge_end; entries++) h.take(B, c);
     if (row < n) count[row] = entries;
     entries = __reduce_max_sync(all_lanes, entries);
     if (threadIdx.x % 32 == 0 && entries > *(volatile int *)longest)
@@ -113,11 +122,11 @@ fill_merged(csr_factor<V> A, csr_factor<V> B, int64_t n, bool staged,
     V *to_val = staged ? stage_val : val + base;
     int32_t *to_col = staged ? stage_col : col + base;
     int64_t to = row < n ? rowptr[row] - base : 0;
-    heads<V> h;
+    heads<V, true> h;
 
-    h.open(A, B, part_of(A, row < n ? row : -1), true);
+    h.open(A, B, part_of(A, row < n ? row : -1));
     for (int32_t c; (c = h.least()) != merge_end; to++) {
-        to_val[to] = h.take(B, c, true);
+        to_val[to] = h.take(B, c);
         to_col[to] = c;
     }
     if (!staged) return;
@@ -140,11 +149,11 @@ renew_merged(csr_factor<V> A, csr_factor<V> B, int64_t n,
     int64_t to = row < n ? rowptr[row] : 0;
     const int64_t end = row < n ? rowptr[row + 1] : 0;
     bool good = true;
-    heads<V> h;
+    heads<V, true> h;
 
-    h.open(A, B, part_of(A, row < n ? row : -1), true);
+    h.open(A, B, part_of(A, row < n ? row : -1));
     for (int32_t c; good && (c = h.least()) != merge_end;) {
-        const V sum = h.take(B, c, true);
+        const V sum = h.take(B, c);
 
         for (; to < end && col[to] < c; to++) val[to] = (V)-0.0;
         good = to < end && col[to] == c;
