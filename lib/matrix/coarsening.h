@@ -193,6 +193,9 @@ typedef struct sps_coarsening {
      * none. */
     sps_status (*scale)(sps_coarse *l, bool finest, int64_t *bad,
                         double *value);
+    /* Begins what `lanczos` computes for the matrix of the level, which then
+     * waits for it; other stages may be called in between. */
+    sps_status (*ahead_lanczos)(sps_coarse *l);
     /* Computes the coefficients of SPS_COARSE_STEPS steps of Lanczos, of which
      * `off` has one less (those after a breakdown are meaningless), and the
      * bound of the spectrum by row sums, of the filtered matrix if

@@ -252,6 +252,9 @@ sps_status spsi_amg_inverse(const amg *m, const amg_level *l, sps_block *X);
 /* most[0] = the largest element of l->scale, most[1] = the largest 1/s of its
  * elements s that are not 0. */
 sps_status spsi_amg_spread(const amg *m, const amg_level *l, double most[2]);
+/* Begins the computation of spsi_amg_bounds where it can run beside the next
+ * stages. */
+sps_status spsi_amg_bounds_ahead(amg *m, amg_level *l);
 sps_status spsi_amg_bounds(amg *m, amg_level *l, double *bound);
 sps_status spsi_amg_gather(amg *m, amg_level *l);
 sps_status spsi_amg_fit(amg *m, amg_level *l, bool again, amg_tentative *t);

@@ -168,7 +168,9 @@ fail:
     return st;
 }
 
-/* Makes the level below l; *made is false if there is none. */
+/* Makes the level below l; *made is false if there is none.  The spectrum is
+ * measured only before it is needed, which leaves its kernels the time to run
+ * beside those of the stages before. */
 static sps_status descend(amg *m, amg_level *l, bool again, bool *made)
 {
     amg_tentative t = { 0 };
@@ -176,10 +178,11 @@ static sps_status descend(amg *m, amg_level *l, bool again, bool *made)
 
     *made = false;
     if (!again && !l->eliminates) SPS_TRY(spsi_amg_gather(m, l));
-    if (l->aggregates == 0) return SPS_OK;
-    SPS_TRY(spsi_amg_fit(m, l, again, &t));
-    if (!again && (t.columns == 0 ||
-                   (double)t.columns > SHRINKS * (double)l->n))
+    if (l->aggregates > 0) SPS_TRY(spsi_amg_fit(m, l, again, &t));
+    if (!l->eliminates) SPS_TRY(measure(m, l));
+    if (l->aggregates == 0 ||
+        (!again && (t.columns == 0 ||
+                    (double)t.columns > SHRINKS * (double)l->n)))
         goto fail;
     SPS_TRY(project(m, l, l + 1, &t, again));
     SPS_TRY(spsi_amg_enter(m, l, l + 1, &t));
@@ -203,8 +206,11 @@ sps_status spsi_amg_levels(amg *m, bool again)
         SPS_TRY(spsi_amg_scale(m, l, i == 0));
         if (!again) SPS_TRY(spsi_amg_eliminate(m, l));
         if (i > 0 && l->n <= AMG_DENSE) break;   /* without a smoother */
-        if (!l->eliminates) SPS_TRY(measure(m, l));
-        if (i + 1 == most || l->n <= AMG_DENSE) break;
+        if (!l->eliminates) SPS_TRY(spsi_amg_bounds_ahead(m, l));
+        if (i + 1 == most || l->n <= AMG_DENSE) {
+            if (!l->eliminates) SPS_TRY(measure(m, l));
+            break;
+        }
         SPS_TRY(descend(m, l, again, &made));
     }
 fail:

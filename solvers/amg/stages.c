@@ -110,6 +110,11 @@ fail:
     return st;
 }
 
+sps_status spsi_amg_bounds_ahead(amg *m, amg_level *l)
+{
+    return l->part ? m->device->ahead_lanczos(l->part) : SPS_OK;
+}
+
 sps_status spsi_amg_bounds(amg *m, amg_level *l, double *bound)
 {
     return l->part ? spectrum_there(m, l, false, &l->rho, bound)

@@ -67,6 +67,7 @@ void close_level(sps_coarse **l_p)
     sps_coarse *l = *l_p;
 
     if (!l) return;
+    spsi_coarse_leave_side(l);
     sps_csr_destroy(l->ctx, &l->T);
     sps_csr_destroy(l->ctx, &l->F);
     while (l->pieces > 0) {
@@ -302,6 +303,8 @@ sps_status next_level(sps_coarse *l, const sps_csr *A, bool single,
     next->ctx = l->ctx;
     next->vectors = l->vectors;
     next->A = *A;
+    next->side = l->side;
+    if (next->side) next->side->users++;
     st = open_next(l, single, next);
     if (st == SPS_OK) st = keep(next, A->nrow * l->vectors, &next->near);
     if (st == SPS_OK) st = spsi_coarse_fill_near(l, next->near);
@@ -355,6 +358,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .known = spsi_coarse_known,
     .diagonal = spsi_coarse_diagonal,
     .scale = spsi_coarse_scale,
+    .ahead_lanczos = spsi_coarse_ahead_lanczos,
     .lanczos = spsi_coarse_lanczos,
     .aggregate = spsi_coarse_aggregate,
     .tentative = spsi_coarse_tentative,

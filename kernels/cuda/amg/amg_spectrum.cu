@@ -2,7 +2,8 @@
 /* amg_spectrum.cu - steps of the Lanczos method for S A S, S = diag(s), and
  * bounds by row sums, on the device with the formulas of
  * solvers/amg/spectrum.c.  All coefficients stay on the device until the last
- * step: the host waits once.
+ * step: the host waits once.  Those of the matrix of a level are computed on a
+ * stream of their own, while the other one finds aggregates.
  *
  * Vectors are stored before they are scaled to norm 1, each with its factor f,
  * so that v_k = f w_k is formed where it is read.  A product reads y = S w, the
@@ -13,19 +14,23 @@
 #include "cuda/amg/coarse.cuh"
 #include "cuda/amg/row_sums.cuh"
 
-namespace {
+#include <unistd.h>
 
-constexpr int steps = SPS_COARSE_STEPS;
+namespace { constexpr int steps = SPS_COARSE_STEPS; }
 
 /* The coefficients of the Lanczos steps.  Vector t, counted from 0, is scaled
  * by factor[t], which is 1 / beta[t - 1] for t > 0. */
-struct coefficients {
+struct coarse_spectrum {
     double alpha[steps], beta[steps - 1], factor[steps];
     unsigned long long bound[2];   /* bounds by row sums, as bits of nonnegative
                                       doubles */
     unsigned arrived;              /* number of thread blocks of a sum that
                                       have arrived */
 };
+
+namespace {
+
+typedef coarse_spectrum coefficients;
 
 /* A vector before it is scaled by *factor. */
 struct scaled {
@@ -288,10 +293,15 @@ sps_status step(const room *r, int t)
                            &c->factor[t + 1]});
 }
 
-sps_status run(const room *r)
+sps_status run_steps(const room *r)
 {
     SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0], r->y, r->c->factor}));
     for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
+    return SPS_OK;
+}
+
+sps_status run_bounds(const room *r)
+{
     return each_row(r->ctx, r->n, r->nnz, r->A,
                     row_bounds{r->s, r->c->bound, r->most});
 }
@@ -304,28 +314,146 @@ double number_of(unsigned long long bits)
     return x;
 }
 
+/* Returns the number of doubles for the vectors and partial sums. */
+int64_t room_for(int64_t n) { return 4 * n + part_room(n); }
+
+room lay_out(sps_coarse *l, const sps_csr *A, double *vectors, coefficients *c)
+{
+    const int64_t n = A->nrow;
+    room r = {l->ctx, n, A->nnz, entries_of(A),
+              A == l->F ? l->factor : l->scale};
+
+    for (int t = 0; t < 3; t++) r.w[t] = vectors + t * n;
+    r.y = vectors + 3 * n;
+    r.part = vectors + 4 * n;
+    r.c = c;
+    return r;
+}
+
+/* ---------------------------------------------------------------- the side */
+
+/* Makes what there is not yet of the second stream. */
+sps_status open_side(sps_coarse *l)
+{
+    if (!l->side) {
+        SPS_TRY_RETURN(SPS_NEW(l->ctx, 1, &l->side));
+        l->side->users = 1;
+    }
+    if (!l->side->stream)
+        SPS_CUDA(l->ctx, cudaStreamCreateWithFlags(&l->side->stream,
+                                                   cudaStreamNonBlocking));
+    if (!l->side->ready)
+        SPS_CUDA(l->ctx, cudaEventCreateWithFlags(&l->side->ready,
+                                                  cudaEventDisableTiming));
+    if (!l->side->done)
+        SPS_CUDA(l->ctx, cudaEventCreateWithFlags(&l->side->done,
+                                                  cudaEventDisableTiming));
+    return SPS_OK;
+}
+
+void close_side(coarse_side *side)
+{
+    if (side->stream) cudaStreamDestroy(side->stream);
+    if (side->ready) cudaEventDestroy(side->ready);
+    if (side->done) cudaEventDestroy(side->done);
+    cudaGetLastError();
+}
+
+/* Runs the steps on the side, after what has been queued. */
+sps_status run_aside(sps_coarse *l, const room *r)
+{
+    sps_cuda_state *s = spsi_cuda_state(l->ctx);
+    const cudaStream_t stream = s->stream;
+    const coarse_side *side = l->side;
+    sps_status st;
+
+    SPS_CUDA(l->ctx, cudaEventRecord(side->ready, stream));
+    SPS_CUDA(l->ctx, cudaStreamWaitEvent(side->stream, side->ready, 0));
+    s->stream = side->stream;
+    st = run_steps(r);
+    s->stream = stream;
+    SPS_CUDA(l->ctx, cudaEventRecord(side->done, side->stream));
+    return st;
+}
+
+/* Lets the stream wait for the steps on the side. */
+sps_status await_side(sps_coarse *l)
+{
+    SPS_CUDA(l->ctx, cudaStreamWaitEvent(stream_of(l->ctx), l->side->done, 0));
+    return SPS_OK;
+}
+
+/* The coefficients of the whole process for F or A, by the one stream. */
+sps_status run_here(sps_coarse *l, const sps_csr *A, coefficients *c)
+{
+    holder h(l->ctx);
+    coefficients *there;
+    double *vectors;
+
+    SPS_TRY_RETURN(h.take(room_for(A->nrow), &vectors));
+    SPS_TRY_RETURN(h.take(1, &there));
+    SPS_TRY_RETURN(clear(l->ctx, 1, there));
+    const room r = lay_out(l, A, vectors, there);
+
+    SPS_TRY_RETURN(run_bounds(&r));
+    SPS_TRY_RETURN(run_steps(&r));
+    return download(l->ctx, 1, there, c);
+}
+
+sps_status take_ahead(sps_coarse *l, coefficients *c)
+{
+    SPS_TRY_RETURN(await_side(l));
+    SPS_TRY_RETURN(download(l->ctx, 1, l->ahead, c));
+    give_back(l, &l->ahead_room);
+    give_back(l, &l->ahead);
+    return SPS_OK;
+}
+
 } // namespace
+
+/* A process made by fork() leaves the stream to its parent. */
+void spsi_coarse_leave_side(sps_coarse *l)
+{
+    coarse_side *side = l->side;
+
+    const bool ours = spsi_cuda_state(l->ctx)->pid == getpid();
+
+    if (!side) return;
+    if (ours && l->ahead) (void)await_side(l);
+    l->side = NULL;
+    if (--side->users > 0) return;
+    if (ours) close_side(side);
+    spsi_free(l->ctx, side);
+}
+
+/* The bounds are computed at once, since strong couplings are found by the
+ * largest ones, and the Lanczos steps on the side.  Steps that an update has
+ * left behind, which failed, are for other values. */
+sps_status spsi_coarse_ahead_lanczos(sps_coarse *l)
+{
+    const int64_t n = l->A.nrow;
+
+    SPS_TRY_RETURN(open_side(l));
+    if (l->ahead) SPS_TRY_RETURN(await_side(l));
+    SPS_TRY_RETURN(keep(l, room_for(n), &l->ahead_room));
+    SPS_TRY_RETURN(keep(l, 1, &l->ahead));
+    SPS_TRY_RETURN(clear(l->ctx, 1, l->ahead));
+    room r = lay_out(l, &l->A, l->ahead_room, l->ahead);
+
+    if (!l->node) SPS_TRY_RETURN(keep(l, n, &l->most));
+    r.most = l->most;
+    SPS_TRY_RETURN(run_bounds(&r));
+    return run_aside(l, &r);
+}
 
 sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
                                double *off, double *bound)
 {
-    const sps_csr *A = filtered && l->F ? l->F : &l->A;
-    const int64_t n = A->nrow;
-    holder h(l->ctx);
     coefficients c;
-    double *vectors;
-    room r = {l->ctx, n, A->nnz, entries_of(A), A == l->F ? l->factor : l->scale};
 
-    SPS_TRY_RETURN(h.take(4 * n, &vectors));
-    SPS_TRY_RETURN(h.take(part_room(n), &r.part));
-    SPS_TRY_RETURN(h.take(1, &r.c));
-    SPS_TRY_RETURN(clear(l->ctx, 1, r.c));
-    if (!filtered && !l->node) SPS_TRY_RETURN(keep(l, n, &l->most));
-    if (!filtered) r.most = l->most;
-    for (int t = 0; t < 3; t++) r.w[t] = vectors + t * n;
-    r.y = vectors + 3 * n;
-    SPS_TRY_RETURN(run(&r));
-    SPS_TRY_RETURN(download(l->ctx, 1, r.c, &c));
+    SPS_TRY_RETURN(filtered || !l->ahead
+                       ? run_here(l, filtered && l->F ? l->F : &l->A, &c)
+                       : take_ahead(l, &c));
     memcpy(diagonal, c.alpha, sizeof c.alpha);
     memcpy(off, c.beta, sizeof c.beta);
     *bound = fmin(number_of(c.bound[0]), number_of(c.bound[1]));

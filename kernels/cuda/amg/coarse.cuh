@@ -10,6 +10,15 @@
 
 #include "cuda/amg/launch.cuh"
 
+/* A stream beside that of the context, for the levels of one hierarchy. */
+struct coarse_side {
+    cudaStream_t stream;
+    cudaEvent_t ready, done;  /* its input is ready; its work is done */
+    int users;                /* number of levels */
+};
+
+struct coarse_spectrum;
+
 struct sps_coarse {
     sps_context *ctx;
     sps_csr A;                /* matrix of the level, in doubles; its arrays
@@ -26,6 +35,10 @@ struct sps_coarse {
     double *most;             /* largest coupling of each row, by `lanczos`, for
                                  nodes of one row; exists until strong couplings
                                  are found */
+    coarse_side *side;        /* NULL until a level needs it */
+    coarse_spectrum *ahead;   /* Lanczos coefficients of A that are computed on
+                                 the side, or NULL */
+    double *ahead_room;       /* the vectors of these steps */
     double *factor;           /* scaling of the filtered matrix F, n numbers */
     /* The strong couplings of the nodes, as rows of a sparse matrix. */
     int64_t *rowptr, edges;
@@ -179,6 +192,7 @@ sps_status spsi_coarse_multiply(sps_context *ctx, const sps_csr *A,
 sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular);
 sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
                                double *off, double *bound);
+sps_status spsi_coarse_ahead_lanczos(sps_coarse *l);
 sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates);
 sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
                                  bool *single);
@@ -199,6 +213,8 @@ sps_status spsi_coarse_pick(sps_context *ctx, const sps_csr *A,
 sps_status spsi_coarse_replace(sps_context *ctx, const sps_csr *A,
                                const spsi_placing *p, const sps_csr *B,
                                sps_csr **C_p);
+/* amg_spectrum.cu: the level no longer uses its second stream. */
+void spsi_coarse_leave_side(sps_coarse *l);
 /* amg_tentative.cu: computes the near-null vectors of the next level, (columns
  * of T) x vectors. */
 sps_status spsi_coarse_fill_near(const sps_coarse *l, double *near);

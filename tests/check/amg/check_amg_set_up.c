@@ -492,6 +492,39 @@ START_TEST(each_allocation_fails_once)
 }
 END_TEST
 
+/* An update that lacks memory, wherever it ends, leaves nothing of its values
+ * to the next one. */
+START_TEST(an_update_that_lacks_memory_leaves_nothing)
+{
+    amg_case c = { .ctx = failing_context(), .w = make("poisson7 10"), .k = 2 };
+    fail_alloc *f = fixture_place() == SPS_CUDA ? &device : &host;
+    whole other = make("poisson7 10 -perturb 9");
+    sps_status st = SPS_EDEVMEM;
+    amg_case fresh;
+
+    amg_open(&fresh, "poisson7 10", 2, 2);
+    sps_options_default(&c.opt);
+    c.opt.precond = "amg";
+    c.A = amg_wrap(c.ctx, &c.w);
+    OK(c.ctx, sps_operator_csr(c.ctx, c.A, c.k, NULL, &c.op));
+    (void)amg_make(&c);
+    (void)amg_make(&fresh);
+    for (long allowed = 0; st != SPS_OK; allowed = allow_next(allowed)) {
+        OK(c.ctx, sps_operator_set_values(c.op, other.val, SPS_HOST));
+        fail_alloc_allow(f, allowed);
+        st = sps_precond_update(c.M);
+        fail_alloc_allow(f, -1);
+        OK(c.ctx, sps_operator_set_values(c.op, fresh.w.val, SPS_HOST));
+        OK(c.ctx, sps_precond_update(c.M));
+        ck_assert_msg(amg_same((const amg *)c.M, (const amg *)fresh.M),
+                      "%ld allocations", allowed);
+    }
+    drop(&other);
+    amg_close(&fresh);
+    amg_close(&c);
+}
+END_TEST
+
 START_TEST(the_hierarchy_is_described)
 {
     amg_case c;
@@ -523,6 +556,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(new_values_keep_aggregates),
     RUNNER_TEST(new_values_give_the_hierarchy_of_a_set_up),
     RUNNER_TEST(each_allocation_fails_once),
+    RUNNER_TEST(an_update_that_lacks_memory_leaves_nothing),
     RUNNER_TEST(the_hierarchy_is_described),
 };
 RUNNER_MAIN("amg_set_up", tests)
