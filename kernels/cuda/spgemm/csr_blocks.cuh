@@ -49,18 +49,22 @@ __device__ inline int faults_of(const int32_t *__restrict__ col, int64_t i,
                                 const group<8> &g)
 {
     bool same = first - before == length;
+    const int64_t above = same ? before : first;
     int faults = 0;
 
+    /* No load depends on what another one has found: several are in
+     * progress. */
+#pragma unroll 4
     for (int t = g.lane; t < length; t += 8) {
-        const int32_t c = col[first + t];
-        const bool follows = t > 0 && col[first + t - 1] == c - 1;
+        const int32_t c = col[first + t], left = col[first + max(t - 1, 0)];
+        const bool follows = left == c - 1;
 
-        same = same && col[before + t] == c;
+        same = same & (col[above + t] == c);
 #pragma unroll
         for (int q = 0; q < block_kinds; q++) {
             const int k = t % block_size(q);
 
-            if (c % block_size(q) != k || (k > 0 && !follows))
+            if ((c % block_size(q) != k) | (k > 0 & !follows))
                 faults |= 1 << (block_kinds + q);
         }
     }
