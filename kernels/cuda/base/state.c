@@ -179,13 +179,20 @@ static bool pool_holds(sps_cuda_state *s, uint64_t bytes)
 }
 
 /* Returns the number of bytes that the pool keeps between two set-ups, since
- * mapping memory again takes about 1 ms for each GB. */
+ * mapping memory again takes about 1 ms for each GB: a part of the memory of
+ * the device.  Only the first one of a process is asked, since that takes up to
+ * 1 ms, too. */
 static uint64_t pool_rest(void)
 {
+    static uint64_t rest;
     size_t free_bytes = 0, total = 0;
+    uint64_t bytes = __atomic_load_n(&rest, __ATOMIC_RELAXED);
 
+    if (bytes > 0) return bytes;
     if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) cudaGetLastError();
-    return total / 32;
+    bytes = total / 32;
+    __atomic_store_n(&rest, bytes, __ATOMIC_RELAXED);
+    return bytes;
 }
 
 /* Makes space for one more entry in the list of memory that comes from the

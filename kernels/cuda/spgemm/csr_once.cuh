@@ -289,13 +289,31 @@ sps_status make_once(product *p, holder *h, const once_task &w,
                        : fill_all<V>(*p, tier, false, 0, C, NULL);
 }
 
-/* Returns whether so much memory is little, or at most a quarter of what is
- * left. */
+/* Returns the bytes of the pool that are not in use. */
+uint64_t idle_of_pool(sps_context *ctx)
+{
+    const cudaMemPool_t pool = spsi_cuda_state(ctx)->pool.of;
+    uint64_t held = 0, used = 0;
+
+    if (pool &&
+        cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent,
+                                &held) == cudaSuccess &&
+        cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) ==
+            cudaSuccess)
+        return held - used;
+    cudaGetLastError();
+    return 0;
+}
+
+/* Returns whether so much memory is little, or the pool has four times as much,
+ * or it is at most a quarter of what is left, which the driver takes up to 1 ms
+ * to tell. */
 sps_status has_room(sps_context *ctx, int64_t bytes, bool *room)
 {
     size_t unused = 0, total = 0;
 
-    *room = bytes <= once_small && ctx->opt.max_device_bytes == 0;
+    *room = ctx->opt.max_device_bytes == 0 &&
+            (bytes <= once_small || (uint64_t)bytes <= idle_of_pool(ctx) / 4);
     if (*room) return SPS_OK;
     SPS_TRY_RETURN(ctx->backend->memory(ctx, &unused, &total));
     *room = (size_t)bytes <= unused / 4;
