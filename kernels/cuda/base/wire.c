@@ -175,22 +175,13 @@ static sps_status join_few(sps_context *ctx, sps_cuda_wire *w)
     return SPS_OK;
 }
 
-static sps_status open_wire(sps_context *ctx)
+/* Makes what *w needs, which is zero. */
+static sps_status set_up(sps_context *ctx, sps_cuda_wire *w)
 {
     int least = 0, most = 0;
     bool one = false;
-    void *p, **data = spsi_wire_data(ctx);
-    sps_cuda_wire *w;
+    void *p;
 
-    if (!data)
-        return spsi_fail(ctx, SPS_EUNFIT, "a communicator serves one context "
-                         "on a GPU at a time, and another context uses "
-                         "this one: destroy that context first, or use "
-                         "another communicator");
-    if (*data) return SPS_OK;
-    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    SPS_TRY_RETURN(spsi_new(ctx, sizeof *w, data));
-    w = (sps_cuda_wire *)*data;
     w->most = spsi_comm_size(ctx);
     SPS_TRY_RETURN(spsi_new(ctx, 2 * (size_t)w->most * sizeof *w->message, &p));
     w->message = (sps_message *)p;
@@ -203,6 +194,25 @@ static sps_status open_wire(sps_context *ctx)
                                            cudaEventDisableTiming));
     SPS_TRY_RETURN(ask_all(ctx, w, &one));
     return one ? join_nccl(ctx, w) : SPS_OK;
+}
+
+/* A wire that could not be opened is closed, and may be opened again. */
+static sps_status open_wire(sps_context *ctx)
+{
+    void **data = spsi_wire_data(ctx);
+    sps_status st;
+
+    if (!data)
+        return spsi_fail(ctx, SPS_EUNFIT, "a communicator serves one context "
+                         "on a GPU at a time, and another context uses "
+                         "this one: destroy that context first, or use "
+                         "another communicator");
+    if (*data) return SPS_OK;
+    SPS_TRY_RETURN(spsi_cuda_enter(ctx));
+    SPS_TRY_RETURN(spsi_new(ctx, sizeof(sps_cuda_wire), data));
+    st = set_up(ctx, (sps_cuda_wire *)*data);
+    if (st != SPS_OK) spsi_cuda_wire_close(ctx);
+    return st;
 }
 
 static bool is_queued(const sps_context *ctx)

@@ -624,6 +624,53 @@ START_TEST(a_process_out_of_memory_ends_the_call_on_all)
 }
 END_TEST
 
+/* Makes an operator until memory suffices, with one allocation more each time,
+ * and multiplies. */
+static void try_again(crew_member *m)
+{
+    work *w = m->data;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_block *X = NULL, *Y = NULL;
+
+    m->st = crew_rows(m, w->A, &own);
+    for (int allowed = 0; !m->st; allowed++) {
+        if (m->host) fail_alloc_allow(m->host->data, allowed);
+        m->st = sps_operator_csr(m->ctx, own, w->k, NULL, &op);
+        if (m->host) fail_alloc_allow(m->host->data, -1);
+        if (m->host) w->odd = allowed;
+        if (m->st != (m->rank == 1 ? SPS_ENOMEM : SPS_EPEER)) break;
+        m->st = SPS_OK;
+    }
+    if (!m->st) m->st = part(m, w, w->x, &X);
+    if (!m->st) m->st = part(m, w, NULL, &Y);
+    if (!m->st) m->st = sps_operator_apply(op, 1, X, 0, Y);
+    if (!m->st) m->st = keep(m, w, Y, w->result);
+    sps_block_destroy(&X);
+    sps_block_destroy(&Y);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+/* On a GPU the first attempts end within the opening of the wire, too. */
+START_TEST(a_call_without_memory_can_be_repeated)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_INTEGER, SPS_F64);
+    double *x = zoo_block(A->nrow, 2, 2, 1, ZOO_INTEGER), result[2 * 49];
+    work w = { .A = A, .k = 2, .x = x, .alpha = 1, .result = result };
+    fail_alloc f = { .allowed = -1 };
+
+    member[1].host = fail_alloc_host(&f);
+    all_went_well(crew_run(member, 3, try_again, &w), "again", 3);
+    member[1].host = NULL;
+    ck_assert_int_eq(f.live, 0);
+    ck_assert_int_gt(w.odd, 10);
+    expect(&w, A->val);
+    free(x);
+    zoo_free(&A);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- traffic */
 
 /* Sums and exchanges of a solve of so many iterations. */
@@ -675,6 +722,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(rows_that_do_not_follow_are_refused_on_all),
     RUNNER_TEST(half_an_exchange_is_refused),
     RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
+    RUNNER_TEST(a_call_without_memory_can_be_repeated),
 };
 
 RUNNER_MAIN("ranks", tests)
