@@ -188,6 +188,25 @@ static int crew_exchange(const sps_message *send, int sends,
     return code ? code : crew_finish(data);
 }
 
+/* Lets threads that wait for a GPU yield: they spin otherwise, and the thread
+ * that the others wait for would not run where all cores are in use.  Before the
+ * first context of the process. */
+static void crew_yield_on_gpus(void)
+{
+    enum { YIELD = 2 };       /* CU_CTX_SCHED_YIELD */
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    int (*start)(unsigned) = NULL, (*count)(int *) = NULL;
+    int (*set)(int device, unsigned flags) = NULL, devices = 0;
+
+    if (driver) {
+        *(void **)&start = dlsym(driver, "cuInit");
+        *(void **)&count = dlsym(driver, "cuDeviceGetCount");
+        *(void **)&set = dlsym(driver, "cuDevicePrimaryCtxSetFlags_v2");
+    }
+    if (!start || !count || !set || start(0) || count(&devices)) return;
+    for (int d = 0; d < devices; d++) set(d, YIELD);
+}
+
 static void *crew_main(void *data)
 {
     crew_member *m = data;
@@ -221,10 +240,12 @@ static void *crew_main(void *data)
 static bool crew_run(crew_member *member, int size,
                      void (*task)(crew_member *m), void *data)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     static crew c;
     pthread_t thread[CREW];
     bool good;
 
+    if (runner_place() == SPS_CUDA) pthread_once(&once, crew_yield_on_gpus);
     memset(&c, 0, sizeof c);
     c.size = size;
     pthread_mutex_init(&c.lock, NULL);

@@ -29,7 +29,7 @@ typedef struct work {
     double *result, *low;     /* n x k */
     const char *solver, *precond, *reorder;
     int odd;                  /* the rank that does something else, or -1; in
-                                 run_out_of_memory a count of allocations */
+                                 fail_at a count of allocations, -1: all */
     int iterations;           /* at most, or 0 */
     bool all;                 /* what is odd is told to all ranks alike */
     void (*change)(sps_csr *own);
@@ -566,8 +566,8 @@ END_TEST
 
 /* --------------------------------------------------------------- failures */
 
-/* Once the blocks are made, `count` allocations of rank 1 succeed; then every
- * one fails. */
+/* Once the blocks are made, w->odd allocations of rank 1 succeed; then every one
+ * fails. */
 static void solve(crew_member *m)
 {
     const work *w = m->data;
@@ -580,33 +580,46 @@ static void solve(crew_member *m)
     crew_solve(m, &c);
 }
 
-/* Rank 1 of three runs out of memory at each of its allocations in turn. */
+/* Allocation `allowed` of rank 1, if it has so many, and all later ones fail;
+ * returns how many it has. */
+static long fail_at(work *w, long allowed, bool *failed)
+{
+    fail_alloc f = { .allowed = -1 };
+
+    w->odd = (int)allowed;
+    member[1].host = fail_alloc_host(&f);
+    ck_assert_msg(crew_run(member, 3, solve, w), "%s, %s: a deadlock when "
+                  "allocation %ld fails", w->solver, w->precond, allowed);
+    member[1].host = NULL;
+    for (int r = 0; r < 3; r++)
+        ck_assert_msg(member[r].st == (!f.fired ? SPS_OK : r == 1 ? SPS_ENOMEM
+                      : SPS_EPEER), "%s, %s, allocation %ld, rank %d: %d, %s",
+                      w->solver, w->precond, allowed, r, (int)member[r].st,
+                      member[r].error);
+    ck_assert_int_eq(f.live, 0);
+    *failed = f.fired;
+    return f.calls;
+}
+
+/* Rank 1 of three runs out of memory at every allocation whose number is a
+ * multiple of `step`.  The brief form takes a few of them, since on a GPU each
+ * takes three contexts. */
 static void run_out_of_memory(const char *solver, const char *precond, int step)
 {
+    enum { FEW = 5 };
     sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_SPD, SPS_F64);
     double *b = zoo_block(A->nrow, 2, 2, 1, ZOO_RANDOM);
     work w = { .A = A, .k = 2, .x = b, .solver = solver, .precond = precond };
-    fail_alloc f;
-    int failures = 0;
+    bool failed;
+    const long all = fail_at(&w, -1, &failed);
+    const long by = brief() ? all / FEW : step;
 
-    if (brief()) step *= 5;
-    do {
-        memset(&f, 0, sizeof f);
-        f.allowed = -1;
-        member[1].host = fail_alloc_host(&f);
-        ck_assert_msg(crew_run(member, 3, solve, &w), "%s, %s: a deadlock when "
-                      "allocation %d fails", solver, precond, w.odd);
-        for (int r = 0; r < 3; r++)
-            ck_assert_msg(member[r].st == (!f.fired ? SPS_OK : r == 1
-                          ? SPS_ENOMEM : SPS_EPEER), "%s, %s, allocation %d, "
-                          "rank %d: %d, %s", solver, precond, w.odd, r,
-                          (int)member[r].st, member[r].error);
-        ck_assert_int_eq(f.live, 0);
-        failures += f.fired;
-        w.odd += step;
-    } while (f.fired);
-    member[1].host = NULL;
-    ck_assert_int_gt(failures, brief() ? 3 : 10);
+    ck_assert(!failed && all > 30);
+    for (long allowed = 0; allowed < all; allowed += by) {
+        fail_at(&w, allowed, &failed);
+        ck_assert_msg(failed, "%s, %s: allocation %ld of %ld did not fail",
+                      solver, precond, allowed, all);
+    }
     free(b);
     zoo_free(&A);
 }
@@ -671,6 +684,59 @@ START_TEST(a_call_without_memory_can_be_repeated)
 }
 END_TEST
 
+/* From so many sums, sendings and receipts of rank 1 on all of them fail, as
+ * where a connection is lost or a test waits too long. */
+static int calls_left;
+
+static void lose(crew_member *m)
+{
+    if (m->rank != 1 || calls_left-- > 0) return;
+    pthread_mutex_lock(&m->all->lock);
+    m->all->broken = true;
+    pthread_cond_broadcast(&m->all->met);
+    for (int r = 0; r < m->all->size; r++)
+        pthread_cond_signal(&m->all->mail[r]);
+    pthread_mutex_unlock(&m->all->lock);
+}
+
+static void lose_others(const char *solver, const char *precond, int step)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_SPD, SPS_F64);
+    double *b = zoo_block(A->nrow, 2, 2, 1, ZOO_RANDOM);
+    work w = { .A = A, .k = 2, .x = b, .solver = solver, .precond = precond,
+               .odd = -1 };
+    fail_alloc f = { .allowed = -1 };
+    int failures = -1;
+    bool ended = false;
+
+    if (brief()) step *= 25;
+    crew_pace = lose;
+    for (int calls = 0; !ended; calls += step, failures++) {
+        calls_left = calls;
+        member[1].host = fail_alloc_host(&f);
+        ended = crew_run(member, 3, solve, &w);
+        for (int r = 0; r < 3; r++)
+            ck_assert_msg(!member[r].st == ended, "%s, %s, call %d, rank %d: "
+                          "%d, %s", solver, precond, calls, r,
+                          (int)member[r].st, member[r].error);
+        ck_assert_int_eq(f.live, 0);
+    }
+    crew_pace = NULL;
+    member[1].host = NULL;
+    ck_assert_int_gt(failures, brief() ? 1 : 10);
+    free(b);
+    zoo_free(&A);
+}
+
+START_TEST(a_lost_connection_ends_the_call_on_all)
+{
+    lose_others("block_cg", "chebyshev", 1);
+    lose_others("block_cg", "amg", 2);
+    lose_others("gmres", "ilu0", 2);
+    lose_others("idr", "fsai", 2);
+}
+END_TEST
+
 /* ---------------------------------------------------------------- traffic */
 
 /* Sums and exchanges of a solve of so many iterations. */
@@ -723,6 +789,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(half_an_exchange_is_refused),
     RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
     RUNNER_TEST(a_call_without_memory_can_be_repeated),
+    RUNNER_TEST(a_lost_connection_ends_the_call_on_all),
 };
 
 RUNNER_MAIN("ranks", tests)
