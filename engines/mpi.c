@@ -6,8 +6,16 @@
  * MPI_Allreduce gives all processes the same bits if it sums in one order, as
  * implementations do (MPI 4.0, section 6.9.1, advice to implementors).
  * Messages of more than MOST bytes are sent in pieces, because MPI counts by
- * int. */
+ * int.
+ *
+ * A process that waits within MPI looks for messages without a pause, MPICH
+ * always and Open MPI unless it was told otherwise.  Where processes share
+ * cores, the one that the others wait for then runs only when the system takes
+ * a core from them: of 132 small solves by 3 processes of MPICH on two busy cores
+ * 18 were done in 15 minutes, and all in 4 s if who waits yields.  So waits yield
+ * there. */
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "core/module.h"
@@ -18,6 +26,8 @@ enum { TAG = 1 };
 typedef struct channel {
     MPI_Comm comm;
     bool initialised;         /* MPI was initialised by open_channel */
+    bool crowded;             /* this machine has more of the processes than
+                                 they have cores */
     MPI_Request *request;     /* requests of the exchange that has been
                                  started */
     int requests, room;
@@ -34,6 +44,24 @@ static const char *take_world(channel *c)
         return "MPI_Init_thread fails";
     c->initialised = true;
     return NULL;
+}
+
+/* Finds out whether processes share cores; collective. */
+static bool is_crowded(MPI_Comm comm)
+{
+    MPI_Comm here;
+    cpu_set_t cores;
+    int processes = 0;
+
+    CPU_ZERO(&cores);
+    (void)sched_getaffinity(0, sizeof cores, &cores);
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                            &here) != MPI_SUCCESS) return false;
+    (void)MPI_Comm_size(here, &processes);
+    if (MPI_Allreduce(MPI_IN_PLACE, &cores, (int)sizeof cores, MPI_BYTE,
+                      MPI_BOR, here) != MPI_SUCCESS) processes = 0;
+    MPI_Comm_free(&here);
+    return processes > CPU_COUNT(&cores);
 }
 
 static const char *open_channel(int handle, int *rank, int *size, void **of)
@@ -55,6 +83,7 @@ static const char *open_channel(int handle, int *rank, int *size, void **of)
     if (!why && (MPI_Comm_rank(c->comm, rank) != MPI_SUCCESS ||
                  MPI_Comm_size(c->comm, size) != MPI_SUCCESS))
         why = "the communicator has no rank or size";
+    if (!why) c->crowded = is_crowded(c->comm);
     if (why) free(c);
     else *of = c;
     return why;
@@ -77,10 +106,29 @@ static void end_all(void *of, int code)
     MPI_Abort(((channel *)of)->comm, code);
 }
 
+static int await(const channel *c, MPI_Request *request)
+{
+    int code, done = 0;
+
+    if (!c->crowded) return MPI_Wait(request, MPI_STATUS_IGNORE);
+    while ((code = MPI_Test(request, &done, MPI_STATUS_IGNORE)) ==
+           MPI_SUCCESS && !done)
+        (void)sched_yield();
+    return code;
+}
+
 static int sum(double *values, int count, void *of)
 {
-    return MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM,
-                         ((channel *)of)->comm);
+    const channel *c = of;
+    MPI_Request request;
+    int code;
+
+    if (!c->crowded)
+        return MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM,
+                             c->comm);
+    code = MPI_Iallreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM,
+                          c->comm, &request);
+    return code == MPI_SUCCESS ? await(c, &request) : code;
 }
 
 static size_t pieces(const sps_message *m, int count)
@@ -149,11 +197,8 @@ static int finish(void *of)
     channel *c = of;
     int code = MPI_SUCCESS;
 
-    for (int i = 0; i < c->requests && code == MPI_SUCCESS; i++) {
-        MPI_Status status;
-
-        code = MPI_Wait(&c->request[i], &status);
-    }
+    for (int i = 0; i < c->requests && code == MPI_SUCCESS; i++)
+        code = await(c, &c->request[i]);
     return code;
 }
 

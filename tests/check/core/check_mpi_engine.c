@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* check_mpi_engine.c - engines/mpi.c over a double of MPI that counts messages:
  * all are posted or none, none stays open, and what is too long for an int goes
- * in pieces. */
+ * in pieces; and waits yield where processes share cores. */
 #include <check.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 static int allowed;           /* reallocations that succeed */
+static int yields;
+
+static int counted_yield(void)
+{
+    yields++;
+    return 0;
+}
 
 static void *limited_realloc(void *p, size_t bytes)
 {
@@ -14,9 +22,11 @@ static void *limited_realloc(void *p, size_t bytes)
 }
 
 #define realloc limited_realloc
+#define sched_yield counted_yield
 #define SPS_ENGINE_NAME "a double"
 #include "engines/mpi.c"
 #undef realloc
+#undef sched_yield
 #include "tests/support/runner.h"
 
 static void *opened(void)
@@ -80,7 +90,34 @@ START_TEST(long_messages_go_in_pieces)
 }
 END_TEST
 
+/* More processes than any mask has cores, or one. */
+START_TEST(waits_yield_where_processes_share_cores)
+{
+    for (int many = 0; many < 2; many++) {
+        const sps_message m = { 0, &allowed, 8 };
+        double x = 1;
+        void *of;
+
+        machine.processes = many ? 1 << 20 : 1;
+        of = opened();
+        machine.waits = yields = 0;
+        machine.late = 3;
+        ck_assert_int_eq(sum(&x, 1, of), MPI_SUCCESS);
+        ck_assert_int_eq(yields, many ? 3 : 0);
+        machine.late = 2;
+        ck_assert_int_eq(start(&m, 1, &m, 1, of), MPI_SUCCESS);
+        ck_assert_int_eq(finish(of), MPI_SUCCESS);
+        ck_assert_int_eq(yields, many ? 5 : 0);
+        ck_assert_int_eq(machine.waits, many ? 0 : 2);
+        ck_assert_int_eq(posted.open, 0);
+        close_channel(of);
+    }
+    machine.processes = 1;
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(waits_yield_where_processes_share_cores),
     RUNNER_TEST(without_memory_nothing_is_posted),
     RUNNER_TEST(long_messages_go_in_pieces),
 };
