@@ -148,6 +148,19 @@ typedef struct sps_coarse_cycle {
                            sps_block *U, bool *served);
 } sps_coarse_cycle;
 
+/* What Lanczos steps need of other processes, whose columns are before and after
+ * those of own rows. */
+typedef struct spsi_coarse_across {
+    int64_t first;            /* number of the first own row in the whole */
+    int64_t low;              /* its column in A */
+    /* Receives the elements of y, one for each column, that others own;
+     * replaces *x by its sum over the processes; y and x are in the memory of
+     * the level. */
+    sps_status (*fill)(void *data, double *y);
+    sps_status (*sum)(void *data, double *x);
+    void *data;
+} spsi_coarse_across;
+
 /* The stages in the order of their use. */
 typedef struct sps_coarsening {
     /* Called before and after a sequence of stages and products, between which
@@ -202,6 +215,12 @@ typedef struct sps_coarsening {
      * `filtered`. */
     sps_status (*lanczos)(sps_coarse *l, bool filtered, double *diagonal,
                           double *off, double *bound);
+    /* The same for own rows A of a matrix over several processes, of which the
+     * level has the diagonal block; bound[0] and bound[1] are the largest row
+     * sums on this process (spectrum.c). */
+    sps_status (*lanczos_across)(sps_coarse *l, const sps_csr *A,
+                                 const spsi_coarse_across *x, double *diagonal,
+                                 double *off, double *bound);
     sps_status (*aggregate)(sps_coarse *l, int64_t *aggregates);
     /* Computes the tentative prolongation T and the near-null vectors of the
      * next level.  *columns: the number of columns of T.  *single: whether each

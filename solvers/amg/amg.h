@@ -26,6 +26,7 @@
  *   ahead.c        prolongation together with a smoothing step
  *   nonsymmetric.c what differs where A is far from symmetric
  *   over_ranks.c   levels that are spread over several processes,
+ *   over_ranks_spectrum.c  bounds of their spectrum,
  *   over_ranks_p.c their P,
  *   over_ranks_parts.c   their operators and blocks,
  *   over_ranks_device.c  these in device memory,
@@ -201,6 +202,12 @@ sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
  * sums. */
 sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
                              const double *scale, double *rho, double *bound);
+/* The same on the host as lanczos_across of coarsening.h. */
+sps_status spsi_amg_lanczos_across(sps_context *ctx, const sps_csr *A,
+                                   const double *scale,
+                                   const spsi_coarse_across *x,
+                                   double *diagonal, double *off,
+                                   double bound[2]);
 /* Computes *rho from the coefficients of a Lanczos process. */
 sps_status spsi_amg_ritz(sps_context *ctx, const double *diagonal,
                          const double *off, double *rho);

@@ -19,7 +19,6 @@
 
 #include "core/deadline.h"
 #include "core/options.h"
-#include "driver/lanczos.h"
 
 #define MARGIN 1.1            /* factor on the estimate of the largest
                                  eigenvalue of D^-1 A */
@@ -142,34 +141,18 @@ static sps_status refresh_below(over_ranks *w)
 
 /* ------------------------------------------------------------- the smoother */
 
-static sps_status measure(const amg *m, sps_lanczos *found)
+static sps_status set_smoother(over_ranks *w)
 {
-    const sps_precond *M = &m->super;
-    const int k = M->width < SPS_LANCZOS_WIDTH ? M->width : SPS_LANCZOS_WIDTH;
-    sps_block *X[3] = { NULL };
-    sps_status st;
-
-    for (int i = 0; i < 3; i++)
-        SPS_TRY(sps_block_create(M->ctx, M->n, k, &X[i]));
-    SPS_TRY(sps_block_random(X[0], 7));
-    SPS_TRY(spsi_lanczos(M->A, m->level[0].parts.inverse, X[0], X[1], X[2], 0,
-                         1, found));
-fail:
-    for (int i = 0; i < 3; i++) sps_block_destroy(&X[i]);
-    return st;
-}
-
-static sps_status set_smoother(amg *m)
-{
+    amg *m = &w->fine;
     amg_level *l = m->level;
-    sps_lanczos found;
+    double bound;
     sps_status st;
 
     SPS_TRY(sps_block_create(m->super.ctx, l->n, 1, &l->parts.inverse));
     SPS_TRY(spsi_amg_inverse(m, l, l->parts.inverse));
-    SPS_TRY(measure(m, &found));
-    l->rho = found.largest > 0 && isfinite(found.largest) ? found.largest : 1;
-    l->smoother.upper = MARGIN * l->rho;
+    SPS_TRY(spsi_amg_bounds_across(w, &bound));
+    l->smoother.upper = fmin(MARGIN * l->rho, bound);
+    if (!(l->smoother.upper > 0)) l->smoother.upper = l->rho = 1;
     l->smoother.degree = m->wanted_degree ? m->wanted_degree
               : l->smoother.upper > WIDE_SPECTRUM ? 3 : 2;
     spsi_amg_set_roots(l);
@@ -310,7 +293,7 @@ static sps_status make_level(over_ranks *w, const sps_options *opt)
     SPS_TRY(spsi_amg_take_rows(w));
     if (opt) SPS_TRY(take_nodes(w, opt));
     else if (m->inherited) SPS_TRY(spsi_amg_inherit(m, m->level));
-    SPS_TRY(set_smoother(m));
+    SPS_TRY(set_smoother(w));
     SPS_TRY(spsi_amg_project(w, !opt));
 fail:
     return st;

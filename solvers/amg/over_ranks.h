@@ -41,6 +41,9 @@ typedef struct over_ranks {
 sps_status spsi_amg_take_rows(over_ranks *w);
 sps_status spsi_amg_project(over_ranks *w, bool again);
 
+/* over_ranks_spectrum.c: as spsi_amg_bounds, for the rows of all processes. */
+sps_status spsi_amg_bounds_across(over_ranks *w, double *bound);
+
 /* over_ranks_parts.c.  The first function sets global[p] to the number of
  * column T->col[p] of span.rows in the whole, or, if h is NULL, to that
  * column.  The second makes the operators and blocks of the cycle in the

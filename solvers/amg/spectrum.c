@@ -14,6 +14,7 @@
 #include "solvers/amg/amg.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { STEPS = SPS_COARSE_STEPS, CHUNK = SPS_COARSE_CHUNK,
        LANES = SPS_COARSE_LANES };
@@ -21,8 +22,11 @@ enum { STEPS = SPS_COARSE_STEPS, CHUNK = SPS_COARSE_CHUNK,
 typedef struct job {
     const sps_csr *A;
     const double *s;
+    const double *column;     /* s, or with x that of all columns */
     double *v, *before, *w;   /* n elements each */
-    double *y;                /* S v before v is scaled by `factor` */
+    double *y;                /* S v before v is scaled by `factor`; with x it
+                                 has an element for each column */
+    const spsi_coarse_across *x;    /* NULL for a matrix of one process */
     double beta, alpha, factor;
     bool drawn;               /* v is no longer the first vector */
     double *part;             /* partial result of each chunk */
@@ -43,8 +47,19 @@ static double join_lanes(double *lane)
     return lane[0];
 }
 
-/* Returns the sum of the parts, which are overwritten. */
-static double sum_parts(const job *j)
+/* Returns where the elements of own rows begin in a vector of all columns. */
+static double *own_part(const job *j, double *y)
+{
+    return y + (j->x ? j->x->low : 0);
+}
+
+static sps_status fill(const job *j, double *y)
+{
+    return j->x ? j->x->fill(j->x->data, y) : SPS_OK;
+}
+
+/* *sum = the sum of the parts, which are overwritten. */
+static sps_status sum_parts(const job *j, double *sum)
 {
     int64_t count = (j->A->nrow + CHUNK - 1) / CHUNK;
 
@@ -60,7 +75,8 @@ static double sum_parts(const job *j)
         }
         count = to;
     } while (count > 1);
-    return count ? j->part[0] : 0;
+    *sum = count ? j->part[0] : 0;
+    return j->x ? j->x->sum(j->x->data, sum) : SPS_OK;
 }
 
 /* w = H v - beta v_before; part = w'v of each chunk. */
@@ -89,14 +105,16 @@ static void multiply(void *data, int64_t first, int64_t last)
 static void next_vector(void *data, int64_t first, int64_t last)
 {
     const job *j = data;
+    const int64_t begin = j->x ? j->x->first : 0;
+    double *y = own_part(j, j->y);
 
     for (int64_t c = first; c < last; c++) {
         double lane[LANES] = { 0 };
 
         for (int64_t i = c * CHUNK; i < last_row(j, c); i++) {
-            if (!j->drawn) j->w[i] = j->s[i] == 0 ? 0 : spsi_coarse_start(i);
-            else j->w[i] -= j->alpha * j->v[i];
-            j->y[i] = j->s[i] * j->w[i];
+            if (j->drawn) j->w[i] -= j->alpha * j->v[i];
+            else j->w[i] = j->s[i] == 0 ? 0 : spsi_coarse_start(begin + i);
+            y[i] = j->s[i] * j->w[i];
             lane[i % LANES] += j->w[i] * j->w[i];
         }
         j->part[c] = join_lanes(lane);
@@ -127,7 +145,7 @@ static void row_sums(void *data, int64_t first, int64_t last)
             for (int64_t p = j->A->rowptr[i]; p < j->A->rowptr[i + 1]; p++) {
                 const double a = fabs(val[p]) * j->s[i];
 
-                h += a * j->s[j->A->col[p]];
+                h += a * j->column[j->A->col[p]];
                 d += a * j->s[i];
             }
             most = fmax(most, h);
@@ -150,36 +168,47 @@ static void advance(job *j)
 }
 
 /* v = a random vector of norm 1; before = 0. */
-static void start(sps_context *ctx, job *j)
+static sps_status start(sps_context *ctx, job *j)
 {
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
     double sum;
+    sps_status st;
 
     spsi_team_run(ctx, chunks, 3 * n, next_vector, j);
-    sum = sum_parts(j);
+    SPS_TRY(sum_parts(j, &sum));
+    SPS_TRY(fill(j, j->y));
     j->factor = sum > 0 ? 1 / sqrt(sum) : 0;
     spsi_team_run(ctx, n, n, scale, j);
     advance(j);
     j->drawn = true;
+fail:
+    return st;
 }
 
 /* Runs the Lanczos process; computes the diagonal of its tridiagonal matrix, and
  * the STEPS - 1 elements beside it. */
-static void run(sps_context *ctx, job *j, double *diagonal, double *off)
+static sps_status run(sps_context *ctx, job *j, double *diagonal, double *off)
 {
     const int64_t n = j->A->nrow, chunks = (n + CHUNK - 1) / CHUNK;
+    double sum;
+    sps_status st;
 
-    start(ctx, j);
+    SPS_TRY(start(ctx, j));
     for (int t = 0; t < STEPS; t++) {
         spsi_team_run(ctx, chunks, 2 * j->A->nnz, multiply, j);
-        diagonal[t] = j->alpha = sum_parts(j);
+        SPS_TRY(sum_parts(j, &j->alpha));
+        diagonal[t] = j->alpha;
         if (t + 1 == STEPS) break;
         spsi_team_run(ctx, chunks, n, next_vector, j);
-        off[t] = j->beta = sqrt(sum_parts(j));
+        SPS_TRY(sum_parts(j, &sum));
+        SPS_TRY(fill(j, j->y));
+        off[t] = j->beta = sqrt(sum);
         j->factor = 1 / j->beta;
         spsi_team_run(ctx, n, n, scale, j);
         advance(j);
     }
+fail:
+    return st;
 }
 
 /* Returns the number of steps before a breakdown; coefficients after it are
@@ -239,39 +268,76 @@ sps_status spsi_amg_ritz(sps_context *ctx, const double *diagonal,
     return largest(ctx, steps_of(diagonal, off), diagonal, off, rho);
 }
 
-static double row_bound(sps_context *ctx, job *j)
+/* bound[0] and bound[1] = the largest row sums of |H| and of |S^2 A|. */
+static void bound_rows(sps_context *ctx, job *j, double bound[2])
 {
     const int64_t chunks = (j->A->nrow + CHUNK - 1) / CHUNK;
-    double most = 0, other = 0;
 
+    bound[0] = bound[1] = 0;
     spsi_team_run(ctx, chunks, 2 * j->A->nnz, row_sums, j);
     for (int64_t c = 0; c < chunks; c++) {
-        most = fmax(most, j->part[c]);
-        other = fmax(other, j->part[chunks + c]);
+        bound[0] = fmax(bound[0], j->part[c]);
+        bound[1] = fmax(bound[1], j->part[chunks + c]);
     }
-    return fmin(most, other);
+}
+
+/* Allocates the vectors of j: *room_p and j->part, which the caller frees. */
+static sps_status open_job(sps_context *ctx, job *j, double **room_p)
+{
+    const int64_t n = j->A->nrow;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 3 * n + (j->x ? j->A->ncol : n) + 1, room_p));
+    SPS_TRY(SPS_NEW(ctx, 2 * (n / CHUNK + 1), &j->part));
+    j->v = *room_p;
+    j->before = j->v + n;
+    j->w = j->v + 2 * n;
+    j->y = j->v + 3 * n;
+fail:
+    return st;
 }
 
 sps_status spsi_amg_spectrum(sps_context *ctx, const sps_csr *A,
                              const double *scale, double *rho, double *bound)
 {
-    job j = { .A = A, .s = scale };
-    double diagonal[STEPS], off[STEPS - 1], *room = NULL;
-    const int64_t n = A->nrow;
+    job j = { .A = A, .s = scale, .column = scale };
+    double diagonal[STEPS], off[STEPS - 1], bounds[2], *room = NULL;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, 4 * n + 1, &room));
-    SPS_TRY(SPS_NEW(ctx, 2 * (n / CHUNK + 1), &j.part));
-    j.v = room;
-    j.before = room + n;
-    j.w = room + 2 * n;
-    j.y = room + 3 * n;
-    *bound = row_bound(ctx, &j);
-    run(ctx, &j, diagonal, off);
+    SPS_TRY(open_job(ctx, &j, &room));
+    bound_rows(ctx, &j, bounds);
+    *bound = fmin(bounds[0], bounds[1]);
+    SPS_TRY(run(ctx, &j, diagonal, off));
     SPS_TRY(spsi_amg_ritz(ctx, diagonal, off, rho));
     SPS_TRY(spsi_check_deadline(ctx, "amg"));
 fail:
     spsi_free(ctx, room);
+    spsi_free(ctx, j.part);
+    return st;
+}
+
+sps_status spsi_amg_lanczos_across(sps_context *ctx, const sps_csr *A,
+                                   const double *scale,
+                                   const spsi_coarse_across *x,
+                                   double *diagonal, double *off,
+                                   double bound[2])
+{
+    job j = { .A = A, .s = scale, .x = x };
+    double *room = NULL, *column = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, A->ncol + 1, &column));
+    SPS_TRY(open_job(ctx, &j, &room));
+    if (A->nrow > 0)
+        memcpy(own_part(&j, column), scale,
+               (size_t)A->nrow * sizeof *column);
+    SPS_TRY(fill(&j, column));
+    j.column = column;
+    bound_rows(ctx, &j, bound);
+    SPS_TRY(run(ctx, &j, diagonal, off));
+fail:
+    spsi_free(ctx, room);
+    spsi_free(ctx, column);
     spsi_free(ctx, j.part);
     return st;
 }

@@ -360,6 +360,7 @@ SPS_DEFINE(sps_coarsening, spsi_coarsening_cuda) = {
     .scale = spsi_coarse_scale,
     .ahead_lanczos = spsi_coarse_ahead_lanczos,
     .lanczos = spsi_coarse_lanczos,
+    .lanczos_across = spsi_coarse_lanczos_across,
     .aggregate = spsi_coarse_aggregate,
     .tentative = spsi_coarse_tentative,
     .filter = spsi_coarse_filter,

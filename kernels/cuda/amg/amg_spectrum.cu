@@ -26,6 +26,7 @@ struct coarse_spectrum {
                                       doubles */
     unsigned arrived;              /* number of thread blocks of a sum that
                                       have arrived */
+    double part;                   /* a sum over the rows of this process */
 };
 
 namespace {
@@ -108,14 +109,34 @@ run_sum(int64_t n, const F f, double *part, unsigned *arrived)
     *arrived = 0;
 }
 
+/* Leaves the sum of f for `end_sum`, which passes it on when it has been summed
+ * over the processes. */
+template <class F> struct part_of {
+    F f;
+    double *part;
+
+    __device__ auto begin(void) const { return f.begin(); }
+    template <class X> __device__ double operator()(int64_t i, X x) const
+    {
+        return f(i, x);
+    }
+    __device__ void end(double sum) const { *part = sum; }
+};
+
+template <class F> __global__ void end_sum(const F f, const double *sum)
+{
+    f.end(*sum);
+}
+
 struct draw_start {
     const double *s;
+    int64_t first;            /* number of row 0 */
     double *w, *y, *factor;
 
     __device__ int begin(void) const { return 0; }
     __device__ double operator()(int64_t i, int) const
     {
-        const double x = s[i] == 0 ? 0 : spsi_coarse_start(i);
+        const double x = s[i] == 0 ? 0 : spsi_coarse_start(first + i);
 
         w[i] = x;
         y[i] = s[i] * x;
@@ -213,7 +234,8 @@ struct multiply {
  * negative. */
 struct row_bounds {
     typedef double2 number;   /* the pair a_ik, s_k */
-    const double *__restrict__ s;
+    const double *__restrict__ s, *__restrict__ column;   /* of rows and of
+                                                             columns */
     unsigned long long *bound;
     double *most;             /* may be NULL */
 
@@ -227,7 +249,7 @@ struct row_bounds {
     }
     __device__ double2 term(int, double a, int32_t k) const
     {
-        return make_double2(a, s[k]);
+        return make_double2(a, column[k]);
     }
     __device__ void add(sums &x, double2 term) const
     {
@@ -265,13 +287,34 @@ struct room {
     double *w[3], *y, *part;
     coefficients *c;          /* all zero at first */
     double *most;             /* largest coupling of each row, or NULL */
+    const spsi_coarse_across *x;    /* NULL for a matrix of one process */
+    double *column;           /* s, or with x that of all columns */
 };
 
-template <class F> sps_status sum(const room *r, const F &f)
+template <class F> sps_status sum_here(const room *r, const F &f)
 {
     if (r->n == 0) return SPS_OK;
     return run_kernel(r->ctx, (unsigned)chunks_of(r->n), lanes, run_sum<F>,
                       r->n, f, r->part, &r->c->arrived);
+}
+
+template <class F> sps_status sum(const room *r, const F &f)
+{
+    if (!r->x) return sum_here(r, f);
+    SPS_TRY_RETURN(sum_here(r, part_of<F>{f, &r->c->part}));
+    SPS_TRY_RETURN(r->x->sum(r->x->data, &r->c->part));
+    return run_kernel(r->ctx, 1, 1, end_sum<F>, f, &r->c->part);
+}
+
+/* Returns where the elements of own rows begin in a vector of all columns. */
+double *own_part(const room *r, double *y)
+{
+    return y + (r->x ? r->x->low : 0);
+}
+
+sps_status fill(const room *r, double *y)
+{
+    return r->x ? r->x->fill(r->x->data, y) : SPS_OK;
 }
 
 /* Does step t of the Lanczos method: w[t % 3] is v, the next of the three
@@ -289,13 +332,16 @@ sps_status step(const room *r, int t)
                                      t > 0 ? &c->beta[t - 1] : NULL, w}));
     SPS_TRY_RETURN(sum(r, multiply_both{w, v, &c->alpha[t]}));
     if (t + 1 == steps) return SPS_OK;
-    return sum(r, subtract{r->s, &c->alpha[t], v, w, r->y, &c->beta[t],
-                           &c->factor[t + 1]});
+    SPS_TRY_RETURN(sum(r, subtract{r->s, &c->alpha[t], v, w, own_part(r, r->y),
+                                   &c->beta[t], &c->factor[t + 1]}));
+    return fill(r, r->y);
 }
 
 sps_status run_steps(const room *r)
 {
-    SPS_TRY_RETURN(sum(r, draw_start{r->s, r->w[0], r->y, r->c->factor}));
+    SPS_TRY_RETURN(sum(r, draw_start{r->s, r->x ? r->x->first : 0, r->w[0],
+                                     own_part(r, r->y), r->c->factor}));
+    SPS_TRY_RETURN(fill(r, r->y));
     for (int t = 0; t < steps; t++) SPS_TRY_RETURN(step(r, t));
     return SPS_OK;
 }
@@ -303,7 +349,7 @@ sps_status run_steps(const room *r)
 sps_status run_bounds(const room *r)
 {
     return each_row(r->ctx, r->n, r->nnz, r->A,
-                    row_bounds{r->s, r->c->bound, r->most});
+                    row_bounds{r->s, r->column, r->c->bound, r->most});
 }
 
 double number_of(unsigned long long bits)
@@ -327,6 +373,7 @@ room lay_out(sps_coarse *l, const sps_csr *A, double *vectors, coefficients *c)
     r.y = vectors + 3 * n;
     r.part = vectors + 4 * n;
     r.c = c;
+    r.column = (double *)r.s;
     return r;
 }
 
@@ -409,6 +456,38 @@ sps_status take_ahead(sps_coarse *l, coefficients *c)
     return SPS_OK;
 }
 
+/* Allocates what r needs, with vectors y of `columns` elements. */
+sps_status make_room(holder &h, int64_t columns, room *r)
+{
+    double *vectors;
+
+    SPS_TRY_RETURN(h.take(3 * r->n, &vectors));
+    SPS_TRY_RETURN(h.take(columns, &r->y));
+    SPS_TRY_RETURN(h.take(part_room(r->n), &r->part));
+    SPS_TRY_RETURN(h.take(1, &r->c));
+    for (int t = 0; t < 3; t++) r->w[t] = vectors + t * r->n;
+    return clear(r->ctx, 1, r->c);
+}
+
+void read_results(const coefficients *c, double *diagonal, double *off,
+                  double bound[2])
+{
+    memcpy(diagonal, c->alpha, sizeof c->alpha);
+    memcpy(off, c->beta, sizeof c->beta);
+    for (int i = 0; i < 2; i++) bound[i] = number_of(c->bound[i]);
+}
+
+/* r->column = s of all columns. */
+sps_status spread_scale(holder &h, int64_t columns, room *r)
+{
+    SPS_TRY_RETURN(h.take(columns, &r->column));
+    SPS_CUDA(r->ctx, cudaMemcpyAsync(own_part(r, r->column), r->s,
+                                     (size_t)r->n * sizeof *r->s,
+                                     cudaMemcpyDeviceToDevice,
+                                     stream_of(r->ctx)));
+    return fill(r, r->column);
+}
+
 } // namespace
 
 /* A process made by fork() leaves the stream to its parent. */
@@ -450,12 +529,41 @@ sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
                                double *off, double *bound)
 {
     coefficients c;
+    double bounds[2];
 
     SPS_TRY_RETURN(filtered || !l->ahead
                        ? run_here(l, filtered && l->F ? l->F : &l->A, &c)
                        : take_ahead(l, &c));
-    memcpy(diagonal, c.alpha, sizeof c.alpha);
-    memcpy(off, c.beta, sizeof c.beta);
-    *bound = fmin(number_of(c.bound[0]), number_of(c.bound[1]));
+    read_results(&c, diagonal, off, bounds);
+    *bound = fmin(bounds[0], bounds[1]);
+    return SPS_OK;
+}
+
+sps_status spsi_coarse_lanczos_across(sps_coarse *l, const sps_csr *A,
+                                      const spsi_coarse_across *x,
+                                      double *diagonal, double *off,
+                                      double *bound)
+{
+    const int64_t n = A->nrow;
+    holder h(l->ctx);
+    unsigned long long *unused;
+    coefficients c;
+    room r = {l->ctx, n, A->nnz, entries_of(A), l->scale};
+
+    SPS_TRY_RETURN(spsi_cuda_enter(l->ctx));
+    r.x = x;
+    SPS_TRY_RETURN(make_room(h, A->ncol, &r));
+    SPS_TRY_RETURN(spread_scale(h, A->ncol, &r));
+    SPS_TRY_RETURN(run_steps(&r));
+    SPS_TRY_RETURN(run_bounds(&r));
+    if (!l->node) {   /* the couplings within the diagonal block */
+        SPS_TRY_RETURN(keep(l, n, &l->most));
+        SPS_TRY_RETURN(h.take_zeros(2, &unused));
+        SPS_TRY_RETURN(each_row(l->ctx, n, l->A.nnz, entries_of(&l->A),
+                                row_bounds{l->scale, l->scale, unused,
+                                           l->most}));
+    }
+    SPS_TRY_RETURN(download(r.ctx, 1, r.c, &c));
+    read_results(&c, diagonal, off, bound);
     return SPS_OK;
 }

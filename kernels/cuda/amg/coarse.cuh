@@ -193,6 +193,10 @@ sps_status spsi_coarse_invert(sps_coarse *l, sps_csr **Z_p, bool *regular);
 sps_status spsi_coarse_lanczos(sps_coarse *l, bool filtered, double *diagonal,
                                double *off, double *bound);
 sps_status spsi_coarse_ahead_lanczos(sps_coarse *l);
+sps_status spsi_coarse_lanczos_across(sps_coarse *l, const sps_csr *A,
+                                      const spsi_coarse_across *x,
+                                      double *diagonal, double *off,
+                                      double *bound);
 sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates);
 sps_status spsi_coarse_tentative(sps_coarse *l, bool again, int64_t *columns,
                                  bool *single);
