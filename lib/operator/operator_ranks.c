@@ -294,6 +294,34 @@ fail:
     return st;
 }
 
+typedef struct numbering {
+    const sps_ranks *r;
+    const int64_t *global;
+    const row_set *used;
+} numbering;
+
+/* Ghosts are looked for from the one before on: the columns of a row ascend,
+ * and those of its neighbours are often the next ones. */
+static void number_entries(void *data, int64_t first, int64_t last)
+{
+    const numbering *j = data;
+    const sps_ranks *r = j->r;
+    const sps_halo *h = r->halo;
+    int64_t near = 0;
+
+    for (int64_t p = first; p < last; p++) {
+        const int64_t g = j->global[p], own = g - r->A->first;
+
+        if (!foreign(r, g)) {
+            r->edge->col[p] = (int32_t)(h->low + below(j->used, own));
+            continue;
+        }
+        if (h->ghost[near] != g && near + 1 < h->ghosts) near++;
+        if (h->ghost[near] != g) near = spsi_halo_ghost(h, g);
+        r->edge->col[p] = (int32_t)(near + (own < 0 ? 0 : r->touched));
+    }
+}
+
 /* Makes the columns of the boundary rows those of the operand. */
 static sps_status number_edge(sps_context *ctx, sps_ranks *r,
                               const int64_t *global)
@@ -304,14 +332,8 @@ static sps_status number_edge(sps_context *ctx, sps_ranks *r,
     SPS_TRY(find_used(ctx, r, global, &s));
     SPS_TRY(find_touched(ctx, r, &s));
     r->edge->ncol = r->touched + r->halo->ghosts;
-    for (int64_t p = 0; p < r->edge->nnz; p++) {
-        const int64_t own = global[p] - r->A->first;
-
-        r->edge->col[p] = (int32_t)(!foreign(r, global[p])
-                              ? r->halo->low + below(&s, own)
-                              : spsi_halo_ghost(r->halo, global[p]) +
-                                (own < 0 ? 0 : r->touched));
-    }
+    spsi_team_run(ctx, r->edge->nnz, 8 * r->edge->nnz, number_entries,
+                  &(numbering){ r, global, &s });
 fail:
     spsi_free(ctx, s.word);
     spsi_free(ctx, s.before);
@@ -425,6 +447,20 @@ fail:
     return st;
 }
 
+typedef struct naming {
+    const sps_halo *h;
+    const int32_t *col;
+    int64_t *global;
+} naming;
+
+static void name_entries(void *data, int64_t first, int64_t last)
+{
+    const naming *j = data;
+
+    for (int64_t p = first; p < last; p++)
+        j->global[p] = j->h ? spsi_halo_row(j->h, j->col[p]) : j->col[p];
+}
+
 /* Makes r->row, r->edge and r->inner; *global_p: the columns of r->edge. */
 static sps_status take_there(sps_context *ctx, sps_ranks *r,
                              const rows_there *t, int64_t **global_p)
@@ -436,9 +472,8 @@ static sps_status take_there(sps_context *ctx, sps_ranks *r,
                               &r->rows));
     SPS_TRY(spsi_rows_pick(ctx, t->X, r->row, r->rows, &r->edge));
     SPS_TRY(SPS_NEW(ctx, r->edge->nnz, global_p));
-    for (int64_t p = 0; p < r->edge->nnz; p++)
-        (*global_p)[p] = t->h ? spsi_halo_row(t->h, r->edge->col[p])
-                              : r->edge->col[p];
+    spsi_team_run(ctx, r->edge->nnz, r->edge->nnz, name_entries,
+                  &(naming){ t->h, r->edge->col, *global_p });
     SPS_TRY(inner_there(ctx, r, t, &r->inner));
 fail:
     return st;
@@ -1011,31 +1046,60 @@ fail:
     return st;
 }
 
+typedef struct taking {
+    const sps_ranks *r;
+    bool own;                 /* only own columns, counted from 0 */
+    sps_csr *few;
+} taking;
+
+static bool takes(const taking *t, int64_t p)
+{
+    const int64_t at = t->r->edge->col[p] - t->r->halo->low;
+
+    return !t->own || (at >= 0 && at < t->r->touched);
+}
+
+static void count_few(void *data, int64_t first, int64_t last)
+{
+    const taking *t = data;
+    const int64_t *rowptr = t->r->edge->rowptr;
+
+    for (int64_t b = first; b < last; b++)
+        for (int64_t p = rowptr[b]; p < rowptr[b + 1]; p++)
+            t->few->rowptr[b + 1] += takes(t, p);
+}
+
+static void fill_few(void *data, int64_t first, int64_t last)
+{
+    const taking *t = data;
+    const sps_csr *B = t->r->edge;
+    const int64_t low = t->own ? t->r->halo->low : 0;
+    int64_t q = t->few->rowptr[first];
+
+    for (int64_t p = B->rowptr[first]; p < B->rowptr[last]; p++)
+        if (takes(t, p)) {
+            t->few->col[q] = (int32_t)(column(t->r, true, B->col[p]) - low);
+            ((double *)t->few->val)[q++] = spsi_csr_value(B, p);
+        }
+}
+
 /* *few_p = the boundary rows, with the columns of spsi_ranks_rows, or only
  * their own columns. */
 static sps_status few_rows(sps_context *ctx, const sps_ranks *r, bool own,
                            sps_csr **few_p)
 {
     const sps_csr *B = r->edge;
-    const int64_t low = r->halo->low, n = r->halo->n;
-    int64_t q = 0;
-    sps_csr *F;
+    const int64_t n = r->halo->n + (own ? 0 : r->halo->ghosts);
+    taking t = { .r = r, .own = own };
     sps_status st;
 
-    SPS_TRY(sps_csr_create(ctx, B->nrow, own ? n : n + r->halo->ghosts, B->nnz,
-                           SPS_F64, few_p));
-    F = *few_p;
-    for (int64_t b = 0; b < B->nrow; b++) {
-        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++) {
-            const int64_t at = column(r, true, B->col[p]);
-
-            if (own && (at < low || at >= low + n)) continue;
-            F->col[q] = (int32_t)(own ? at - low : at);
-            ((double *)F->val)[q++] = spsi_csr_value(B, p);
-        }
-        F->rowptr[b + 1] = q;
-    }
-    F->nnz = q;
+    SPS_TRY(sps_csr_create(ctx, B->nrow, n, B->nnz, SPS_F64, few_p));
+    t.few = *few_p;
+    spsi_team_run(ctx, B->nrow, B->nnz, count_few, &t);
+    for (int64_t b = 0; b < B->nrow; b++)
+        t.few->rowptr[b + 1] += t.few->rowptr[b];
+    t.few->nnz = t.few->rowptr[B->nrow];
+    spsi_team_run(ctx, B->nrow, 4 * B->nnz, fill_few, &t);
 fail:
     return st;
 }

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/team.h"
 #include "matrix/order.h"
 #include "matrix/some_rows.h"
 
@@ -115,7 +116,9 @@ typedef struct extension {
     sps_csr *few;             /* boundary rows of A_F, with the columns of
                                  span.rows */
     double *factor;           /* their d^(-1/2), see coarsening.h, `smooth` */
-    int64_t at, count;        /* couplings to ghosts so far; entries of few */
+    const sps_csr *F;         /* boundary rows of A_F of the diagonal block */
+    int64_t *at;              /* rows + 1: couplings to ghosts in the rows before
+                                 each */
 } extension;
 
 static bool is_ghost(const sps_ranks *r, int64_t col)
@@ -152,17 +155,42 @@ static double coupling(const extension *e, int64_t b, int64_t p)
            e->column[e->r->edge->col[p]].scale;
 }
 
-static void find_most(const extension *e)
+static void find_most(void *data, int64_t first, int64_t last)
 {
+    const extension *e = data;
     const sps_csr *B = e->r->edge;
 
-    for (int64_t b = 0; b < B->nrow; b++)
+    for (int64_t b = first; b < last; b++)
         for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++) {
             const int64_t at = B->col[p] - e->r->halo->low;
 
             if (is_ghost(e->r, B->col[p]) || e->r->touch[at] != e->r->row[b])
                 e->row[b].most = fmax(e->row[b].most, coupling(e, b, p));
         }
+}
+
+typedef struct most_list {
+    const extension *e;
+    traits *to;               /* of the rows that are sent */
+} most_list;
+
+static void list_most(void *data, int64_t first, int64_t last)
+{
+    const most_list *m = data;
+    const sps_ranks *r = m->e->r;
+
+    for (int64_t i = first; i < last; i++) {
+        const int64_t b = spsi_ranks_edge_of(r, r->halo->send[i]);
+
+        if (b >= 0) m->to[i].most = m->e->row[b].most;
+    }
+}
+
+/* Runs part on the boundary rows of e. */
+static void each_row(const extension *e, spsi_team_fn *part)
+{
+    spsi_team_run(e->r->halo->ctx, e->r->rows, 8 * e->r->edge->nnz, part,
+                  (void *)e);
 }
 
 /* Receives the traits of ghosts from those that have them. */
@@ -177,11 +205,9 @@ static sps_status trade_traits(const over_ranks *w, const extension *e,
     SPS_TRY(SPS_NEW(h->ctx, sent + 1, &out));
     SPS_TRY(SPS_NEW(h->ctx, h->ghosts + 1, &ghost));
     SPS_TRY(traits_of(w, h->send, sent, out));
-    for (int64_t i = 0; i < sent && most; i++) {
-        const int64_t b = spsi_ranks_edge_of(e->r, h->send[i]);
-
-        if (b >= 0) out[i].most = e->row[b].most;
-    }
+    if (most)
+        spsi_team_run(h->ctx, sent, 50 * sent, list_most,
+                      &(most_list){ e, out });
     SPS_TRY(spsi_halo_trade_packed(h, out, sizeof *out, ghost));
     for (int64_t g = 0; g < h->ghosts; g++)
         e->column[g < h->low ? g : g + e->r->touched] = ghost[g];
@@ -201,7 +227,7 @@ static sps_status find_traits(const over_ranks *w, extension *e)
     SPS_TRY(traits_of(w, r->row, r->rows, e->row));
     SPS_TRY(traits_of(w, r->touch, r->touched, e->column + r->halo->low));
     SPS_TRY(trade_traits(w, e, false));
-    find_most(e);
+    each_row(e, find_most);
     SPS_TRY(trade_traits(w, e, true));
 fail:
     return st;
@@ -217,53 +243,99 @@ static unsigned char is_strong(const extension *e, int64_t b, int64_t p)
     return c > 0 && c >= SPS_COARSE_THETA * fmin(e->row[b].most, other);
 }
 
-/* Adds to e->few row b of F, boundary rows of A_F of the diagonal block, and
- * the strong couplings of that row to ghosts; the weak ones are added to the
- * diagonal as in filter.c. */
-static void extend_row(extension *e, const sps_csr *F, int64_t b)
+/* Row b of e->few becomes that of e->F and the strong couplings of that row to
+ * ghosts; the weak ones are added to the diagonal as in filter.c. */
+static void extend_row(const extension *e, int64_t b)
 {
     const sps_ranks *r = e->r;
-    const sps_csr *B = r->edge;
+    const sps_csr *B = r->edge, *F = e->F;
     const double *from = F->val;
     double *out = e->few->val, weak = 0, full = 0;
-    int64_t f = F->rowptr[b], middle = -1;
+    int64_t f = F->rowptr[b], at = e->at[b], q = e->few->rowptr[b];
+    int64_t middle = -1;
 
     for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++) {
         const bool ghost = is_ghost(r, B->col[p]);
         const int64_t own = ghost ? -1 : r->touch[B->col[p] - r->halo->low];
-        const double q = e->column[B->col[p]].near / e->row[b].near;
+        const double near = e->column[B->col[p]].near / e->row[b].near;
         const double v = spsi_csr_value(B, p);
-        const bool kept = ghost ? e->strong[e->at++]
+        const bool kept = ghost ? e->strong[at++]
                         : f < F->rowptr[b + 1] && F->col[f] == own;
 
-        if (ghost && !kept) weak += v * (isfinite(q) ? q : 1);
+        if (ghost && !kept) weak += v * (isfinite(near) ? near : 1);
         if (!kept) continue;
-        if (own == r->row[b]) middle = e->count;
+        if (own == r->row[b]) middle = q;
         if (own == r->row[b]) full = v;
-        e->few->col[e->count] = spsi_ranks_column(r, B->col[p]);
-        out[e->count++] = ghost ? v : from[f++];
+        e->few->col[q] = spsi_ranks_column(r, B->col[p]);
+        out[q++] = ghost ? v : from[f++];
     }
-    e->few->rowptr[b + 1] = e->count;
     if (middle >= 0)
         out[middle] = fmax(out[middle] + weak, SPS_COARSE_LEAST * full);
     e->factor[b] = middle >= 0 && e->row[b].scale > 0 && out[middle] > 0
                        ? 1 / sqrt(out[middle]) : 0;
 }
 
-/* Sets w->strong. */
-static sps_status look_for_strong(over_ranks *w, const extension *e)
+static void extend_rows(void *data, int64_t first, int64_t last)
 {
+    for (int64_t b = first; b < last; b++) extend_row(data, b);
+}
+
+static void count_ghosts(void *data, int64_t first, int64_t last)
+{
+    const extension *e = data;
     const sps_csr *B = e->r->edge;
-    int64_t count = 0;
+
+    for (int64_t b = first; b < last; b++) {
+        e->at[b + 1] = 0;
+        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++)
+            e->at[b + 1] += is_ghost(e->r, B->col[p]);
+    }
+}
+
+static void mark_strong(void *data, int64_t first, int64_t last)
+{
+    const extension *e = data;
+    const sps_csr *B = e->r->edge;
+    int64_t at = e->at[first];
+
+    for (int64_t b = first; b < last; b++)
+        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++)
+            if (is_ghost(e->r, B->col[p])) e->strong[at++] = is_strong(e, b, p);
+}
+
+/* Sets e->at and e->strong, which is w->strong and kept for new values. */
+static sps_status find_strong(over_ranks *w, extension *e)
+{
+    const bool again = w->strong != NULL;
+    const int64_t rows = e->r->rows;
     sps_status st;
 
-    for (int64_t p = 0; p < B->nnz; p++) count += is_ghost(e->r, B->col[p]);
-    SPS_TRY(SPS_OWN(&w->fine.super.own, count + 1, &w->strong));
-    count = 0;
-    for (int64_t b = 0; b < B->nrow; b++)
-        for (int64_t p = B->rowptr[b]; p < B->rowptr[b + 1]; p++)
-            if (is_ghost(e->r, B->col[p]))
-                w->strong[count++] = is_strong(e, b, p);
+    SPS_TRY(SPS_NEW(w->fine.super.ctx, rows + 1, &e->at));
+    each_row(e, count_ghosts);
+    for (int64_t b = 0; b < rows; b++) e->at[b + 1] += e->at[b];
+    if (!again)
+        SPS_TRY(SPS_OWN(&w->fine.super.own, e->at[rows] + 1, &w->strong));
+    e->strong = w->strong;
+    if (!again) each_row(e, mark_strong);
+fail:
+    return st;
+}
+
+/* Allocates e->few and sets its offsets. */
+static sps_status open_few(const over_ranks *w, extension *e)
+{
+    const sps_csr *F = e->F;
+    int64_t nnz = 0;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(w->fine.super.ctx, F->nrow, w->span.rows->ncol,
+                           e->r->edge->nnz, SPS_F64, &e->few));
+    for (int64_t b = 0; b < F->nrow; b++) {
+        nnz += F->rowptr[b + 1] - F->rowptr[b];
+        for (int64_t q = e->at[b]; q < e->at[b + 1]; q++) nnz += e->strong[q];
+        e->few->rowptr[b + 1] = nnz;
+    }
+    e->few->nnz = nnz;
 fail:
     return st;
 }
@@ -283,17 +355,16 @@ static sps_status extend(over_ranks *w, const sps_csr *F, sps_csr **E_p,
     sps_status st;
 
     SPS_TRY(find_traits(w, &e));
-    if (!w->strong) SPS_TRY(look_for_strong(w, &e));
-    e.strong = w->strong;
+    SPS_TRY(find_strong(w, &e));
     SPS_TRY(SPS_NEW(ctx, r->rows + 1, factor_p));
     e.factor = *factor_p;
     SPS_TRY(spsi_rows_pick(ctx, F, r->row, r->rows, &edge));
-    SPS_TRY(sps_csr_create(ctx, r->rows, p.ncol, r->edge->nnz, SPS_F64,
-                           &e.few));
-    for (int64_t b = 0; b < r->rows; b++) extend_row(&e, edge, b);
-    e.few->nnz = e.count;
+    e.F = edge;
+    SPS_TRY(open_few(w, &e));
+    each_row(&e, extend_rows);
     SPS_TRY(spsi_rows_replace(ctx, F, &p, e.few, E_p));
 fail:
+    spsi_free(ctx, e.at);
     spsi_free(ctx, e.row);
     spsi_free(ctx, e.column);
     sps_csr_destroy(ctx, &e.few);
