@@ -3,8 +3,8 @@
  * processes: these are worked on in host memory, wherever the matrix lies.
  *
  * A and C are in host memory, or both in the memory of a backend that sets up
- * multigrid (coarsening.h); their rows ascend.  B has few rows, in host memory,
- * with values of the type of A. */
+ * multigrid (coarsening.h); their rows ascend.  B has few rows, in host memory
+ * or where A is, with values of the type of A. */
 #ifndef SPS_SOME_ROWS_H
 #define SPS_SOME_ROWS_H
 

@@ -54,10 +54,9 @@ fail:
     return st;
 }
 
-sps_status spsi_amg_join(const sps_operator *A, const sps_csr *T, int64_t first,
-                         int64_t columns, sps_csr **all_p)
+static sps_status join_here(const sps_halo *h, const sps_csr *T, int64_t first,
+                            int64_t columns, sps_csr **all_p)
 {
-    const sps_halo *h = A->ranks->halo;
     spsi_row_list in = { 0 };
     sps_csr *sent = NULL, *B = NULL;
     sps_status st;
@@ -72,6 +71,152 @@ fail:
     sps_csr_destroy(h->ctx, &sent);
     sps_csr_destroy(h->ctx, &B);
     return st;
+}
+
+/* ----------------------------------------- rows of ghosts, in device memory */
+
+/* Creates a matrix there; its arrays are not set. */
+static sps_status open_there(sps_context *ctx, int64_t nrow, int64_t ncol,
+                             int64_t nnz, sps_csr **A_p)
+{
+    const size_t bytes[3] = { (size_t)(nrow + 1) * sizeof(int64_t),
+                              (size_t)nnz * sizeof(int32_t),
+                              (size_t)nnz * sizeof(double) };
+    void *p[3] = { NULL };
+    sps_status st;
+
+    for (int i = 0; i < 3; i++)
+        SPS_TRY(ctx->backend->alloc(ctx, bytes[i], &p[i]));
+    SPS_TRY(sps_csr_wrap(ctx, nrow, ncol, nnz, p[0], p[1], p[2], SPS_F64,
+                         SPS_CUDA, SPS_BORROW, A_p));
+    (*A_p)->own = SPS_COPY;
+    return SPS_OK;
+
+fail:
+    for (int i = 0; i < 3; i++)
+        if (p[i]) ctx->backend->release(ctx, p[i], bytes[i]);
+    return st;
+}
+
+/* Offsets of the rows that are sent and received; out_at and in_at: offsets of
+ * the entries for and from each neighbour. */
+typedef struct row_ends {
+    int64_t *out, *in, *out_at, *in_at;
+} row_ends;
+
+static void free_ends(sps_context *ctx, row_ends *e)
+{
+    spsi_free(ctx, e->out);
+    spsi_free(ctx, e->in);
+    spsi_free(ctx, e->out_at);
+    spsi_free(ctx, e->in_at);
+}
+
+static sps_status trade_ends(sps_halo *h, const sps_csr *sent, row_ends *e)
+{
+    const int64_t count = sent->nrow;
+    int64_t *length = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(h->ctx, count + 1, &length));
+    SPS_TRY(SPS_NEW(h->ctx, count + 1, &e->out));
+    SPS_TRY(SPS_NEW(h->ctx, h->ghosts + 1, &e->in));
+    SPS_TRY(SPS_NEW(h->ctx, h->neighbours + 1, &e->out_at));
+    SPS_TRY(SPS_NEW(h->ctx, h->neighbours + 1, &e->in_at));
+    SPS_TRY(h->ctx->backend->download(h->ctx, e->out, sent->rowptr,
+                                      (size_t)(count + 1) * sizeof *e->out));
+    for (int64_t g = 0; g < count; g++) length[g] = e->out[g + 1] - e->out[g];
+    SPS_TRY(spsi_halo_trade_packed(h, length, sizeof *length, e->in + 1));
+    for (int64_t g = 0; g < h->ghosts; g++) e->in[g + 1] += e->in[g];
+    for (int i = 0; i <= h->neighbours; i++) {
+        e->out_at[i] = e->out[h->send_at[i]];
+        e->in_at[i] = e->in[h->ghost_at[i]];
+    }
+fail:
+    spsi_free(h->ctx, length);
+    return st;
+}
+
+/* Sends entries of rows, of `each` bytes, and receives those of ghosts. */
+static sps_status pass(const sps_halo *h, const row_ends *e, size_t each,
+                       void *from, void *to)
+{
+    const sps_wire *wire = spsi_wire(h->ctx);
+    sps_status st;
+
+    SPS_TRY(wire->start(h->ctx, false, h->out,
+                        spsi_halo_messages(h, e->out_at, from, each, h->out),
+                        h->in,
+                        spsi_halo_messages(h, e->in_at, to, each, h->in)));
+    SPS_TRY(wire->finish(h->ctx));
+fail:
+    return st;
+}
+
+/* Receives into B.  A process that has no memory for it has said so at the
+ * latest by the sum: who waits for a queued message waits for the GPU. */
+static sps_status receive(const sps_halo *h, const row_ends *e,
+                          const sps_csr *sent, sps_csr *B)
+{
+    const size_t each = sizeof(double);
+    sps_context *ctx = h->ctx;
+    double none = 0;
+    sps_status st;
+
+    SPS_TRY(ctx->backend->upload(ctx, B->rowptr, e->in,
+                                 (size_t)(h->ghosts + 1) * sizeof *e->in));
+    SPS_TRY(spsi_wire(ctx)->reserve(ctx, (size_t)sent->nnz * each,
+                                    (size_t)B->nnz * each));
+    SPS_TRY(spsi_reduce(ctx, &none, 1));
+    SPS_TRY(pass(h, e, sizeof *B->col, sent->col, B->col));
+    SPS_TRY(pass(h, e, each, sent->val, B->val));
+fail:
+    return st;
+}
+
+/* *sent_p = the rows of T that others need, with `first` added to columns. */
+static sps_status pick_there(const sps_halo *h, const sps_csr *T,
+                             int64_t first, sps_csr **sent_p)
+{
+    const spsi_placing p = { .nrow = h->send_at[h->neighbours],
+                             .ncol = T->ncol + first, .shift = first };
+    sps_csr *few = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_coarsening(h->ctx)->pick(h->ctx, T, h->send, p.nrow,
+                                          first ? &few : sent_p));
+    if (first) SPS_TRY(spsi_rows_replace(h->ctx, few, &p, NULL, sent_p));
+fail:
+    sps_csr_destroy(h->ctx, &few);
+    return st;
+}
+
+static sps_status join_there(sps_halo *h, const sps_csr *T, int64_t first,
+                             int64_t columns, sps_csr **all_p)
+{
+    row_ends e = { NULL };
+    sps_csr *sent = NULL, *B = NULL;
+    sps_status st;
+
+    SPS_TRY(pick_there(h, T, first, &sent));
+    SPS_TRY(trade_ends(h, sent, &e));
+    SPS_TRY(open_there(h->ctx, h->ghosts, columns, e.in[h->ghosts], &B));
+    SPS_TRY(receive(h, &e, sent, B));
+    SPS_TRY(join(h, T, first, B, all_p));
+fail:
+    free_ends(h->ctx, &e);
+    sps_csr_destroy(h->ctx, &sent);
+    sps_csr_destroy(h->ctx, &B);
+    return st;
+}
+
+sps_status spsi_amg_join(const sps_operator *A, const sps_csr *T, int64_t first,
+                         int64_t columns, sps_csr **all_p)
+{
+    sps_halo *h = A->ranks->halo;
+
+    return T->place == SPS_HOST ? join_here(h, T, first, columns, all_p)
+                                : join_there(h, T, first, columns, all_p);
 }
 
 /* ------------------------------------------------------------------- to all */
@@ -249,29 +394,6 @@ fail:
 
 /* ------------------------------------------------- to all, in device memory */
 
-/* Creates an n x n matrix there; its arrays are not set. */
-static sps_status open_there(sps_context *ctx, int64_t n, int64_t nnz,
-                             sps_csr **A_p)
-{
-    const size_t bytes[3] = { (size_t)(n + 1) * sizeof(int64_t),
-                              (size_t)nnz * sizeof(int32_t),
-                              (size_t)nnz * sizeof(double) };
-    void *p[3] = { NULL };
-    sps_status st;
-
-    for (int i = 0; i < 3; i++)
-        SPS_TRY(ctx->backend->alloc(ctx, bytes[i], &p[i]));
-    SPS_TRY(sps_csr_wrap(ctx, n, n, nnz, p[0], p[1], p[2], SPS_F64, SPS_CUDA,
-                         SPS_BORROW, A_p));
-    (*A_p)->own = SPS_COPY;
-    return SPS_OK;
-
-fail:
-    for (int i = 0; i < 3; i++)
-        if (p[i]) ctx->backend->release(ctx, p[i], bytes[i]);
-    return st;
-}
-
 /* As `spread`, between arrays in device memory. */
 static sps_status spread_there(sps_context *ctx, const double *at, size_t each,
                                const void *own, void *all)
@@ -346,7 +468,8 @@ static sps_status complete_there(const sps_operator *A, const sps_csr *C,
                 "amg: new values of A changed the pattern of P'A P, which must "
                 "not happen; please report it");
     if (first) {
-        SPS_TRY(open_there(ctx, s->columns, entries, &s->coarse));
+        SPS_TRY(open_there(ctx, s->columns, s->columns, entries,
+                           &s->coarse));
         s->coarse->props |= SPS_SYMMETRIC | (A->props & SPS_SPD);
         SPS_TRY(spread_offsets(ctx, C, at, s));
         SPS_TRY(spread_there(ctx, at, sizeof *C->col, C->col, s->coarse->col));

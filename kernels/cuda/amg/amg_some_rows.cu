@@ -243,13 +243,15 @@ sps_status spsi_coarse_replace(sps_context *ctx, const sps_csr *A,
                                const spsi_placing *p, const sps_csr *B,
                                sps_csr **C_p)
 {
+    const bool here = B && B->place == SPS_HOST;
     sps_csr *there = NULL;
     sps_status st;
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
-    if (B) SPS_TRY_RETURN(spsi_csr_upload(ctx, B, &there));
-    st = A->dtype == SPS_F64 ? replace<double>(ctx, A, p, there, C_p)
-                             : replace<float>(ctx, A, p, there, C_p);
+    if (here) SPS_TRY_RETURN(spsi_csr_upload(ctx, B, &there));
+    if (here) B = there;
+    st = A->dtype == SPS_F64 ? replace<double>(ctx, A, p, B, C_p)
+                             : replace<float>(ctx, A, p, B, C_p);
     sps_csr_destroy(ctx, &there);
     return st;
 }
