@@ -50,6 +50,8 @@ struct sps_ranks {
     sps_block *result[4];     /* products of boundary rows; several for
                                  epilogues and for products in twice the
                                  working precision */
+    int64_t gathered;         /* most rows of a coarser matrix that each process
+                                 stores whole; 0: as the place requires */
     struct sps_ranks_halo {   /* sps_operator_halo */
         int64_t rows, most;
         int neighbours;

@@ -79,6 +79,7 @@ static sps_status build_below(over_ranks *w, sps_csr *A,
                                   &w->coarse));
     if (!w->coarse)
         SPS_TRY(sps_operator_csr(M->ctx, A, M->width, NULL, &w->coarse));
+    if (w->spread) w->coarse->ranks->gathered = M->A->ranks->gathered;
     SPS_TRY(spsi_precond_new(M->ctx, type, w->coarse->n, &w->below));
     b = (amg *)w->below;
     b->super.A = w->coarse;

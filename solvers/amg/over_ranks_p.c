@@ -542,7 +542,9 @@ fail:
 static sps_status decide(over_ranks *w)
 {
     sps_context *ctx = w->fine.super.ctx;
-    const int least = ctx->opt.place == SPS_CUDA ? GATHERED_CUDA : GATHERED;
+    const int64_t asked = w->fine.super.A->ranks->gathered;
+    const int64_t least = asked > 0 ? asked
+              : ctx->opt.place == SPS_CUDA ? GATHERED_CUDA : GATHERED;
     double without = w->span.own_columns == 0;
     sps_status st;
 

@@ -4,6 +4,7 @@
 #ifndef SPS_TEST_CREW_SYSTEM_H
 #define SPS_TEST_CREW_SYSTEM_H
 
+#include "operator/operator_ranks.h"
 #include "tests/processes/crew.h"
 #include "tests/support/fail_alloc.h"
 
@@ -16,6 +17,7 @@ typedef struct crew_system {
     int k;                    /* at most CREW_COLUMNS */
     int allowed;              /* once the blocks are made, allocations of a
                                  member with an allocator that succeed */
+    int64_t gathered;         /* of sps_ranks */
     sps_options opt;
     sps_result result;        /* without arrays */
     sps_stop column[CREW_COLUMNS];
@@ -42,6 +44,7 @@ static inline void crew_solve(crew_member *m, crew_system *c)
                      : sps_block_random(B, 3);
     if (m->host) fail_alloc_allow(m->host->data, c->allowed);
     if (!m->st) m->st = sps_operator_csr(m->ctx, own, k, &c->opt, &op);
+    if (!m->st && op->ranks) op->ranks->gathered = c->gathered;
     if (!m->st) m->st = sps_solver_create(op, NULL, k, &c->opt, &s);
     if (!m->st) m->st = sps_solver_linear(s, B, X, &r);
     if (!m->st && c->x)

@@ -11,7 +11,8 @@
 #include "tests/support/fixture.h"
 #include "tests/support/runner.h"
 
-enum { K = 3 };
+/* Levels of more rows are spread, on GPUs as well. */
+enum { K = 3, GATHERED = 2000 };
 
 static const int sizes[] = { 2, 3, 5, 8, 16 };
 enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -22,7 +23,7 @@ typedef struct work {
     const char *precision;
     bool in_doubles[CREW];    /* the cycle of a rank is in double precision */
     int allocations;          /* of rank 1 that succeed */
-    int iterations;
+    int iterations, spread;   /* levels that are spread */
     double forth, back;       /* x'M y and y'M x */
     double *z;                /* n x K: M R */
 } work;
@@ -47,10 +48,21 @@ static void all_went_well(bool good, const char *what, int size)
 
 /* --------------------------------------------------------------- iterations */
 
+static int spread_levels(const sps_context *ctx)
+{
+    const char *note;
+    int count = 0;
+
+    for (int i = 0; (note = sps_context_note(ctx, i)); i++)
+        count += !strncmp(note, "amg: ", 5) && strstr(note, "rows over");
+    return count;
+}
+
 static void solve(crew_member *m)
 {
     work *w = m->data;
-    crew_system c = { .A = w->A, .k = K, .allowed = w->allocations };
+    crew_system c = { .A = w->A, .k = K, .allowed = w->allocations,
+                      .gathered = GATHERED };
 
     sps_options_default(&c.opt);
     c.opt.solver = "block_cg";
@@ -58,6 +70,7 @@ static void solve(crew_member *m)
     crew_solve(m, &c);
     if (!m->st && c.result.stop != SPS_STOP_CONVERGED) m->st = SPS_EBUG;
     if (m->rank == 0) w->iterations = c.result.iterations;
+    if (m->rank == 0) w->spread = spread_levels(m->ctx);
 }
 
 static sps_csr wrap(whole *w)
@@ -88,7 +101,7 @@ static void takes_about_as_many(const char *line, int more)
     drop(&g);
 }
 
-/* Those of 28^3 points spread two levels on the host. */
+/* Those of 28^3 points spread two levels. */
 START_TEST(iterations_grow_little_with_processes)
 {
     takes_about_as_many("poisson7 12", 1);
@@ -100,6 +113,7 @@ START_TEST(iterations_grow_little_with_processes)
 }
 END_TEST
 
+/* With two levels spread. */
 static void takes_at_most(const char *line, int size, int more)
 {
     whole g = make(line);
@@ -112,6 +126,8 @@ static void takes_at_most(const char *line, int size, int more)
     all_went_well(crew_run(member, size, solve, &w), line, size);
     ck_assert_msg(w.iterations <= alone + more, "%s, %d ranks: %d iterations, "
                   "alone %d", line, size, w.iterations, alone);
+    ck_assert_msg(w.spread == 2, "%s, %d ranks: %d levels are spread", line,
+                  size, w.spread);
     drop(&g);
 }
 
@@ -124,13 +140,11 @@ START_TEST(levels_of_a_structure_are_spread)
 }
 END_TEST
 
-/* The second level, of more than 100000 rows, is spread on GPUs: of 9 planes
- * each rank has 3, and of about 3 planes of that level one, so that all of its
- * rows are coupled to those of others. */
-START_TEST(a_level_on_gpus_may_have_rows_at_borders_only)
+/* Of 9 planes each rank has 3, and of about 3 planes of the second level one, so
+ * that all of its rows are coupled to those of others. */
+START_TEST(a_level_may_have_rows_at_borders_only)
 {
-    if (runner_place() != SPS_CUDA) runner_leave_out("is for a GPU");
-    takes_at_most("poisson7 330 330 9", 3, 4);
+    takes_at_most("poisson7 60 60 9", 3, 4);
 }
 END_TEST
 
@@ -200,6 +214,7 @@ static void apply(crew_member *m)
     opt.precision = w->precision;
     m->st = crew_rows(m, w->A, &own);
     if (!m->st) m->st = sps_operator_csr(m->ctx, own, K, &opt, &op);
+    if (!m->st && op->ranks) op->ranks->gathered = GATHERED;
     if (!m->st) m->st = sps_block_create(m->ctx, n, K, &X);
     if (!m->st) m->st = sps_block_create(m->ctx, n, K, &Y);
     if (!m->st) m->st = sps_block_create(m->ctx, n, K, &Z);
@@ -254,7 +269,7 @@ static void is_symmetric_and_follows(const char *line, int ranks,
     drop(&g);
 }
 
-/* On the host the second level of 28^3 points is spread as well.  The filter
+/* The second level of 28^3 points is spread as well.  The filter
  * drops couplings of the flat elements, between processes as well. */
 START_TEST(a_cycle_is_symmetric_and_follows_new_values)
 {
@@ -322,7 +337,7 @@ END_TEST
 static const runner_test tests[] = {
     RUNNER_TEST(iterations_grow_little_with_processes),
     RUNNER_TEST(levels_of_a_structure_are_spread),
-    RUNNER_TEST(a_level_on_gpus_may_have_rows_at_borders_only),
+    RUNNER_TEST(a_level_may_have_rows_at_borders_only),
     RUNNER_TEST(a_diagonal_matrix_has_no_coarse_level),
     RUNNER_TEST(a_cycle_is_symmetric_and_follows_new_values),
     RUNNER_TEST(values_far_apart_are_kept_in_double_precision_on_all),
