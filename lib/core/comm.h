@@ -134,7 +134,7 @@ typedef struct sps_edge {
 } sps_edge;
 
 /* Messages and sums between processes from and to device memory: the functions
- * of a GPU module (a "wire").  The exchange of boundary rows (operator/halo.h)
+ * of a GPU module (a "wire").  The exchange of boundary rows (halo/halo.h)
  * uses the wire if there is one, and the functions above otherwise.
  *
  * A wire is `queued` where the device itself sends and sums: the host waits for

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* operator_ranks.c - see operator_ranks.h: splits the rows, and makes plans. */
-#include "operator/operator_ranks.h"
+/* operator_ranks.c - see operator_ranks.h: checks the rows, and makes plans and
+ * blocks for the parts into which they are divided (ranks_divide.c). */
+#include "operator/ranks_parts.h"
 #include "operator/reorder.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/abi.h"
 #include "core/options.h"
 #include "core/team.h"
-#include "matrix/some_rows.h"
 
 #define FEW 4                /* boundary rows are few if they have at most this
                                 part of the entries */
 
-/* ------------------------------------------------------------------- ghosts */
-
-static bool foreign(const sps_ranks *r, int64_t column)
-{
-    return column < r->A->first || column >= r->A->first + r->cols;
-}
+/* ------------------------------------------------------------------- checks */
 
 static bool is_good(const sps_csr *A, int64_t i)
 {
@@ -104,409 +98,6 @@ fail:
     return st;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Sorts x and leaves distinct numbers; returns how many. */
-static int64_t sort_distinct(int64_t *x, int64_t count)
-{
-    int64_t kept = 0;
-
-    if (count > 0) qsort(x, (size_t)count, sizeof *x, ascending);
-    for (int64_t i = 0; i < count; i++)
-        if (i == 0 || x[i] != x[i - 1]) x[kept++] = x[i];
-    return kept;
-}
-
-/* The same for *count numbers; those of neighbouring planes of a grid are
- * marked in their range, which takes a fraction of the time of sorting. */
-static sps_status leave_distinct(sps_context *ctx, int64_t *x, int64_t *count)
-{
-    int64_t low = INT64_MAX, high = -1, kept = 0;
-    unsigned char *mark = NULL;
-    sps_status st = SPS_OK;
-
-    for (int64_t i = 0; i < *count; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
-    }
-    if (high - low >= 8 * *count) {
-        *count = sort_distinct(x, *count);
-        return SPS_OK;
-    }
-    SPS_TRY(SPS_NEW(ctx, high - low + 1, &mark));
-    for (int64_t i = 0; i < *count; i++) mark[x[i] - low] = 1;
-    for (int64_t j = 0; j <= high - low; j++)
-        if (mark[j]) x[kept++] = low + j;
-    *count = kept;
-fail:
-    spsi_free(ctx, mark);
-    return st;
-}
-
-/* Appends to ghost the distinct columns of processes before this one, or of
- * those after it; global: the columns of the boundary rows. */
-static sps_status add_ghosts(sps_context *ctx, const sps_ranks *r,
-                             const int64_t *global, bool before, int64_t *ghost,
-                             int64_t *ghosts)
-{
-    int64_t count = 0;
-    sps_status st = SPS_OK;
-
-    ghost += *ghosts;
-    for (int64_t p = 0; p < r->edge->nnz; p++)
-        if (foreign(r, global[p]) && (global[p] < r->A->first) == before)
-            ghost[count++] = global[p];
-    if (count > 0) SPS_TRY(leave_distinct(ctx, ghost, &count));
-    *ghosts += count;
-fail:
-    return st;
-}
-
-/* Finds the distinct columns that other processes own, ascending. */
-static sps_status find_ghosts(sps_context *ctx, const sps_ranks *r,
-                              const int64_t *global, int64_t **ghost_p,
-                              int64_t *ghosts)
-{
-    sps_status st;
-
-    *ghosts = 0;
-    SPS_TRY(SPS_NEW(ctx, r->edge->nnz, ghost_p));
-    SPS_TRY(add_ghosts(ctx, r, global, true, *ghost_p, ghosts));
-    SPS_TRY(add_ghosts(ctx, r, global, false, *ghost_p, ghosts));
-fail:
-    return st;
-}
-
-/* ------------------------------------------------------- interior, boundary */
-
-typedef struct marking {
-    const sps_ranks *r;
-    unsigned char *mark;      /* whether a row has ghosts */
-} marking;
-
-static void mark_rows(void *data, int64_t first, int64_t last)
-{
-    const marking *m = data;
-    const int64_t *rowptr = m->r->A->rowptr;
-
-    for (int64_t i = first; i < last; i++) {
-        m->mark[i] = 0;
-        for (int64_t p = rowptr[i]; p < rowptr[i + 1] && !m->mark[i]; p++)
-            m->mark[i] = foreign(m->r, m->r->A->global[p]);
-    }
-}
-
-/* Finds the boundary rows. */
-static sps_status find_rows(sps_context *ctx, sps_ranks *r)
-{
-    const sps_csr *A = r->A;
-    marking m = { .r = r };
-    int64_t count = 0;
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(ctx, A->nrow + 1, &m.mark));
-    spsi_team_run(ctx, A->nrow, A->nnz, mark_rows, &m);
-    for (int64_t i = 0; i < A->nrow; i++) count += m.mark[i];
-    SPS_TRY(SPS_NEW(ctx, count, &r->row));
-    for (int64_t i = 0; i < A->nrow; i++)
-        if (m.mark[i]) r->row[r->rows++] = (int32_t)i;
-fail:
-    spsi_free(ctx, m.mark);
-    return st;
-}
-
-/* Makes the matrix of the boundary rows, whose columns are *global_p so far. */
-static sps_status take_edge(sps_context *ctx, sps_ranks *r, int64_t **global_p)
-{
-    const sps_csr *A = r->A;
-    int64_t nnz = 0;
-    sps_status st;
-
-    for (int64_t b = 0; b < r->rows; b++)
-        nnz += A->rowptr[r->row[b] + 1] - A->rowptr[r->row[b]];
-    SPS_TRY(sps_csr_create(ctx, r->rows, 0, nnz, A->dtype, &r->edge));
-    SPS_TRY(SPS_NEW(ctx, nnz, global_p));
-    for (int64_t b = 0; b < r->rows; b++) {
-        const int64_t from = A->rowptr[r->row[b]], at = r->edge->rowptr[b];
-        const int64_t count = A->rowptr[r->row[b] + 1] - from;
-
-        for (int64_t p = 0; p < count; p++)
-            (*global_p)[at + p] = A->global[from + p];
-        r->edge->rowptr[b + 1] = at + count;
-    }
-fail:
-    return st;
-}
-
-/* A set of own rows. */
-typedef struct row_set {
-    uint64_t *word;           /* a bit for each row */
-    int64_t *before;          /* rows of the set in the words before each */
-    int64_t words;
-} row_set;
-
-/* Returns the number of rows of the set that are below row j. */
-static int64_t below(const row_set *s, int64_t j)
-{
-    const uint64_t bits = s->word[j / 64] & ((UINT64_C(1) << j % 64) - 1);
-
-    return s->before[j / 64] + __builtin_popcountll(bits);
-}
-
-/* Makes the set of own rows that boundary rows use. */
-static sps_status find_used(sps_context *ctx, const sps_ranks *r,
-                            const int64_t *global, row_set *s)
-{
-    sps_status st;
-
-    s->words = r->cols / 64 + 1;
-    SPS_TRY(SPS_NEW(ctx, s->words, &s->word));
-    SPS_TRY(SPS_NEW(ctx, s->words + 1, &s->before));
-    for (int64_t p = 0; p < r->edge->nnz; p++) {
-        const int64_t j = global[p] - r->A->first;
-
-        if (!foreign(r, global[p])) s->word[j / 64] |= UINT64_C(1) << j % 64;
-    }
-    for (int64_t w = 0; w < s->words; w++)
-        s->before[w + 1] = s->before[w] + __builtin_popcountll(s->word[w]);
-fail:
-    return st;
-}
-
-static sps_status find_touched(sps_context *ctx, sps_ranks *r, const row_set *s)
-{
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(ctx, s->before[s->words], &r->touch));
-    for (int64_t w = 0; w < s->words; w++)
-        for (uint64_t left = s->word[w]; left; left &= left - 1)
-            r->touch[r->touched++] =
-                (int32_t)(64 * w + __builtin_ctzll(left));
-    SPS_REQUIRE(ctx, r->halo->ghosts <= INT32_MAX - r->touched, SPS_EMATRIX,
-                "%lld rows of other processes are needed, more than column "
-                "indices of 32 bits allow", (long long)r->halo->ghosts);
-fail:
-    return st;
-}
-
-typedef struct numbering {
-    const sps_ranks *r;
-    const int64_t *global;
-    const row_set *used;
-} numbering;
-
-/* Ghosts are looked for from the one before on: the columns of a row ascend,
- * and those of its neighbours are often the next ones. */
-static void number_entries(void *data, int64_t first, int64_t last)
-{
-    const numbering *j = data;
-    const sps_ranks *r = j->r;
-    const sps_halo *h = r->halo;
-    int64_t near = 0;
-
-    for (int64_t p = first; p < last; p++) {
-        const int64_t g = j->global[p], own = g - r->A->first;
-
-        if (!foreign(r, g)) {
-            r->edge->col[p] = (int32_t)(h->low + below(j->used, own));
-            continue;
-        }
-        if (h->ghost[near] != g && near + 1 < h->ghosts) near++;
-        if (h->ghost[near] != g) near = spsi_halo_ghost(h, g);
-        r->edge->col[p] = (int32_t)(near + (own < 0 ? 0 : r->touched));
-    }
-}
-
-/* Makes the columns of the boundary rows those of the operand. */
-static sps_status number_edge(sps_context *ctx, sps_ranks *r,
-                              const int64_t *global)
-{
-    row_set s = { NULL };
-    sps_status st;
-
-    SPS_TRY(find_used(ctx, r, global, &s));
-    SPS_TRY(find_touched(ctx, r, &s));
-    r->edge->ncol = r->touched + r->halo->ghosts;
-    spsi_team_run(ctx, r->edge->nnz, 8 * r->edge->nnz, number_entries,
-                  &(numbering){ r, global, &s });
-fail:
-    spsi_free(ctx, s.word);
-    spsi_free(ctx, s.before);
-    return st;
-}
-
-/* Returns the number of boundary rows before row i. */
-static int64_t edges_before(const sps_ranks *r, int64_t i)
-{
-    int64_t low = 0, high = r->rows;
-
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-
-        if (r->row[middle] < i) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-typedef struct splitting {
-    sps_ranks *r;
-    const void *val;
-} splitting;
-
-/* Copies the values of boundary rows to `edge` and those of other rows to
- * `inner`. */
-static void split_values(void *data, int64_t first, int64_t last)
-{
-    const splitting *s = data;
-    const sps_ranks *r = s->r;
-    const int64_t *at = r->A->rowptr, *edge = r->edge->rowptr;
-    const size_t each = spsi_dtype_size(r->A->dtype);
-    int64_t b = edges_before(r, first);
-
-    for (int64_t i = first; i < last; i++) {
-        const bool at_edge = b < r->rows && r->row[b] == i;
-        char *to = at_edge ? r->edge->val : r->inner->val;
-        const int64_t q = at_edge ? edge[b] : at[i] - edge[b];
-
-        if (at[i + 1] > at[i])
-            memcpy(to + (size_t)q * each,
-                   (const char *)s->val + (size_t)at[i] * each,
-                   (size_t)(at[i + 1] - at[i]) * each);
-        b += at_edge;
-    }
-}
-
-static void split_pattern(void *data, int64_t first, int64_t last)
-{
-    const splitting *s = data;
-    const sps_ranks *r = s->r;
-    const int64_t *at = r->A->rowptr, *edge = r->edge->rowptr;
-    int64_t b = edges_before(r, first);
-
-    for (int64_t i = first; i < last; i++) {
-        const bool at_edge = b < r->rows && r->row[b] == i;
-        int32_t *to = r->inner->col + at[i] - edge[b];
-
-        for (int64_t p = at[i]; p < at[i + 1] && !at_edge; p++)
-            *to++ = (int32_t)(r->A->global[p] - r->A->first);
-        b += at_edge;
-        r->inner->rowptr[i + 1] = at[i + 1] - edge[b];
-    }
-}
-
-static void split_all(sps_ranks *r, spsi_team_fn *part, const void *val)
-{
-    splitting s = { r, val };
-
-    spsi_team_run(r->halo->ctx, r->A->nrow, r->A->nnz, part, &s);
-}
-
-/* Makes the matrix of the interior rows, and the values of both. */
-static sps_status split(sps_context *ctx, sps_ranks *r)
-{
-    const sps_csr *A = r->A;
-    sps_status st;
-
-    SPS_TRY(sps_csr_create(ctx, A->nrow, r->cols, A->nnz - r->edge->nnz,
-                           A->dtype, &r->inner));
-    split_all(r, split_pattern, NULL);
-    split_all(r, split_values, A->val);
-fail:
-    return st;
-}
-
-/* ---------------------------------------------------- rows in device memory */
-
-/* Rows whose columns are those of the whole, or, with h, those of
- * spsi_ranks_rows. */
-typedef struct rows_there {
-    const sps_csr *X;
-    const sps_halo *h;
-} rows_there;
-
-/* Creates the interior rows from those of X; r->row and r->edge are known. */
-static sps_status inner_there(sps_context *ctx, const sps_ranks *r,
-                              const rows_there *t, sps_csr **inner_p)
-{
-    const spsi_placing p = {
-        .nrow = t->X->nrow, .ncol = r->cols, .row = r->row,
-        .shift = -(t->h ? t->h->low : r->A->first) };
-    sps_csr *none = NULL;
-    sps_status st;
-
-    SPS_TRY(sps_csr_create(ctx, r->rows, r->cols, 0, t->X->dtype, &none));
-    SPS_TRY(spsi_rows_replace(ctx, t->X, &p, none, inner_p));
-fail:
-    sps_csr_destroy(ctx, &none);
-    return st;
-}
-
-typedef struct naming {
-    const sps_halo *h;
-    const int32_t *col;
-    int64_t *global;
-} naming;
-
-static void name_entries(void *data, int64_t first, int64_t last)
-{
-    const naming *j = data;
-
-    for (int64_t p = first; p < last; p++)
-        j->global[p] = j->h ? spsi_halo_row(j->h, j->col[p]) : j->col[p];
-}
-
-/* Makes r->row, r->edge and r->inner; *global_p: the columns of r->edge. */
-static sps_status take_there(sps_context *ctx, sps_ranks *r,
-                             const rows_there *t, int64_t **global_p)
-{
-    const int64_t low = t->h ? t->h->low : r->A->first;
-    sps_status st;
-
-    SPS_TRY(spsi_rows_outside(ctx, t->X, low, low + r->cols, &r->row,
-                              &r->rows));
-    SPS_TRY(spsi_rows_pick(ctx, t->X, r->row, r->rows, &r->edge));
-    SPS_TRY(SPS_NEW(ctx, r->edge->nnz, global_p));
-    spsi_team_run(ctx, r->edge->nnz, r->edge->nnz, name_entries,
-                  &(naming){ t->h, r->edge->col, *global_p });
-    SPS_TRY(inner_there(ctx, r, t, &r->inner));
-fail:
-    return st;
-}
-
-sps_status spsi_ranks_set_there(sps_operator *op, const sps_csr *X,
-                                const sps_halo *h)
-{
-    const rows_there t = { X, h };
-    sps_context *ctx = op->ctx;
-    sps_ranks *r = op->ranks;
-    sps_csr *edge = NULL, *inner = NULL;
-    sps_status st;
-
-    SPS_TRY(spsi_rows_pick(ctx, X, r->row, r->rows, &edge));
-    SPS_TRY(inner_there(ctx, r, &t, &inner));
-    SPS_REQUIRE(ctx, edge->nnz == r->edge->nnz && inner->nnz == r->inner->nnz,
-                SPS_EBUG, "new values changed the pattern of an operator, "
-                "which must not happen; please report it");
-    if (edge->nnz > 0)
-        memcpy(r->edge->val, edge->val, spsi_csr_value_bytes(edge));
-    if (inner->nnz > 0) SPS_TRY(spsi_csr_copy_values(ctx, inner, r->inner));
-    SPS_TRY(sps_operator_set_values(r->interior, r->inner->val,
-                                    r->inner->place));
-    SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
-    op->cache->norm = -1.0;
-    op->version++;
-fail:
-    sps_csr_destroy(ctx, &edge);
-    sps_csr_destroy(ctx, &inner);
-    return st;
-}
-
 /* ----------------------------------------------------------------- creation */
 
 static int64_t sent(const sps_ranks *r)
@@ -540,18 +131,9 @@ static void displace(sps_context *ctx, const int32_t *from, int64_t count,
         ctx->backend->release(ctx, at, (size_t)count * sizeof *at);
 }
 
-/* What an operator is made for. */
-typedef struct uses {
-    int64_t cols;             /* own columns */
-    int width;
-    sps_dtype blocks;
-    bool inner;               /* see sps_operator */
-    const rows_there *there;  /* the rows, if they are in device memory */
-} uses;
-
 /* Returns the predicted seconds of a product of own rows, from the memory
  * traffic of two blocks, and of an index and a value for each entry. */
-static double product_seconds(const sps_ranks *r, const uses *u)
+static double product_seconds(const sps_ranks *r, const spsi_uses *u)
 {
     const double each = (double)spsi_dtype_size(u->blocks);
     const double bytes = each * (double)(r->A->nrow + r->cols) * u->width +
@@ -585,7 +167,8 @@ fail:
     return st;
 }
 
-static sps_status make_blocks(sps_context *ctx, sps_ranks *r, const uses *u)
+static sps_status make_blocks(sps_context *ctx, sps_ranks *r,
+                              const spsi_uses *u)
 {
     sps_status st;
 
@@ -600,7 +183,7 @@ fail:
     return st;
 }
 
-static sps_status make_plans(sps_context *ctx, sps_ranks *r, const uses *u,
+static sps_status make_plans(sps_context *ctx, sps_ranks *r, const spsi_uses *u,
                              const sps_options *o)
 {
     sps_status st;
@@ -697,32 +280,9 @@ void sps_operator_halo(const sps_operator *op, int64_t *rows, int64_t *most,
     if (neighbours) *neighbours = many ? op->ranks->received.neighbours : 0;
 }
 
-/* Makes the matrices of interior and boundary rows, and the halo. */
-static sps_status divide(sps_context *ctx, sps_ranks *r, const uses *u)
-{
-    int64_t *ghost = NULL, *global = NULL, ghosts = 0;
-    sps_status st = SPS_OK;
-
-    if (u->there) {
-        SPS_TRY(take_there(ctx, r, u->there, &global));
-    } else {
-        SPS_TRY(find_rows(ctx, r));
-        SPS_TRY(take_edge(ctx, r, &global));
-    }
-    SPS_TRY(find_ghosts(ctx, r, global, &ghost, &ghosts));
-    SPS_TRY(spsi_halo_create(ctx, r->A->first, u->cols, r->A->whole, ghost,
-                             ghosts, &r->halo));
-    SPS_TRY(number_edge(ctx, r, global));
-    if (!u->there) SPS_TRY(split(ctx, r));
-fail:
-    spsi_free(ctx, ghost);
-    spsi_free(ctx, global);
-    return st;
-}
-
 /* Makes op->ranks from A, whose rows and columns have been checked. */
-static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
-                             const sps_options *o)
+static sps_status distribute(sps_operator *op, const sps_csr *A,
+                             const spsi_uses *u, const sps_options *o)
 {
     sps_context *ctx = op->ctx;
     sps_ranks *r = NULL;
@@ -740,15 +300,16 @@ static sps_status distribute(sps_operator *op, const sps_csr *A, const uses *u,
     op->inner = u->inner;
     SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
     op->caller.nnz = A->nnz;
-    SPS_TRY(divide(ctx, r, u));
+    SPS_TRY(spsi_ranks_divide(ctx, r, u));
     SPS_TRY(sum_halos(ctx, r));
     SPS_TRY(make_plans(ctx, r, u, o));
 fail:
     return st;
 }
 
-static sps_status create_many(sps_context *ctx, const sps_csr *A, const uses *u,
-                              const sps_options *opt, sps_operator **op_p)
+static sps_status create_many(sps_context *ctx, const sps_csr *A,
+                              const spsi_uses *u, const sps_options *opt,
+                              sps_operator **op_p)
 {
     sps_operator *op = NULL;
     const char *how = NULL;
@@ -773,7 +334,7 @@ fail:
 /* Creates the operator of a single process: all rows are copied, with 32-bit
  * columns, to a csr that belongs to the operator. */
 static sps_status create_alone(sps_context *ctx, const sps_csr *A,
-                               const uses *u, const sps_options *opt,
+                               const spsi_uses *u, const sps_options *opt,
                                sps_operator **op_p)
 {
     sps_csr *own = NULL;
@@ -802,7 +363,7 @@ sps_status spsi_ranks_create(sps_context *ctx, const sps_csr *A, int width,
                              sps_dtype blocks, const sps_options *opt,
                              bool inner, sps_operator **op_p)
 {
-    const uses u = { A->nrow, width, blocks, inner, NULL };
+    const spsi_uses u = { A->nrow, width, blocks, inner, NULL };
     sps_operator *op = NULL;
     sps_status st;
 
@@ -817,8 +378,8 @@ fail:
     return st;
 }
 
-static sps_status create_inner(sps_context *ctx, const sps_csr *A,
-                               const uses *u, sps_operator **op_p)
+sps_status spsi_ranks_make(sps_context *ctx, const sps_csr *A,
+                           const spsi_uses *u, sps_operator **op_p)
 {
     sps_operator *op = NULL;
     sps_options o;
@@ -838,30 +399,9 @@ fail:
 sps_status spsi_ranks_across(sps_context *ctx, const sps_csr *A, int64_t cols,
                              int width, sps_dtype blocks, sps_operator **op_p)
 {
-    const uses u = { cols, width, blocks, true, NULL };
+    const spsi_uses u = { cols, width, blocks, true, NULL };
 
-    return create_inner(ctx, A, &u, op_p);
-}
-
-sps_status spsi_ranks_there(sps_context *ctx, const sps_csr *X,
-                            const sps_halo *h, const sps_csr *shape,
-                            int64_t cols, int width, sps_dtype blocks,
-                            sps_operator **op_p)
-{
-    const uses u = { cols, width, blocks, true, &(rows_there){ X, h } };
-    sps_csr *S = NULL;
-    sps_status st;
-
-    SPS_TRY(SPS_NEW(ctx, 1, &S));
-    ctx->live++;
-    *S = *shape;
-    SPS_TRY(create_inner(ctx, S, &u, op_p));
-    (*op_p)->own_A = S;
-    return SPS_OK;
-
-fail:
-    sps_csr_destroy(ctx, &S);
-    return st;
+    return spsi_ranks_make(ctx, A, &u, op_p);
 }
 
 /* --------------------------------------------------- other values, the same
@@ -977,221 +517,4 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
     spsi_free(ctx, r->touch);
     spsi_halo_destroy(&r->halo);
     spsi_free(ctx, r);
-}
-
-/* ----------------------------------------------------------------- own rows */
-
-/* Returns the column (spsi_ranks_rows) of an entry whose column is `col` in the
- * operand of boundary rows (halo.h) if `at_edge`, or otherwise among own
- * rows. */
-static int32_t column(const sps_ranks *r, bool at_edge, int32_t col)
-{
-    const int64_t low = r->halo->low, at = col - low;
-
-    if (!at_edge) return (int32_t)(col + low);
-    if (at < 0) return col;
-    return (int32_t)(at < r->touched ? low + r->touch[at]
-                                     : col - r->touched + r->halo->n);
-}
-
-int32_t spsi_ranks_column(const sps_ranks *r, int32_t col)
-{
-    return column(r, true, col);
-}
-
-int64_t spsi_ranks_edge_of(const sps_ranks *r, int64_t row)
-{
-    const int64_t b = edges_before(r, row);
-
-    return b < r->rows && r->row[b] == row ? b : -1;
-}
-
-typedef struct joining {
-    const sps_ranks *r;
-    sps_csr *rows;
-} joining;
-
-static void join_rows(void *data, int64_t first, int64_t last)
-{
-    const joining *j = data;
-    const sps_ranks *r = j->r;
-    int64_t b = edges_before(r, first);
-    int64_t q = r->inner->rowptr[first] + r->edge->rowptr[b];
-
-    for (int64_t i = first; i < last; i++) {
-        const bool at_edge = b < r->rows && r->row[b] == i;
-        const sps_csr *B = at_edge ? r->edge : r->inner;
-        const int64_t row = at_edge ? b : i;
-
-        for (int64_t p = B->rowptr[row]; p < B->rowptr[row + 1]; p++, q++) {
-            j->rows->col[q] = column(r, at_edge, B->col[p]);
-            ((double *)j->rows->val)[q] = spsi_csr_value(B, p);
-        }
-        j->rows->rowptr[i + 1] = q;
-        b += at_edge;
-    }
-}
-
-sps_status spsi_ranks_rows(const sps_operator *op, sps_csr **rows_p)
-{
-    const sps_ranks *r = op->ranks;
-    sps_status st = SPS_OK;
-
-    if (!*rows_p)
-        SPS_TRY(sps_csr_create(op->ctx, op->n, op->n + r->halo->ghosts,
-                               r->A->nnz, SPS_F64, rows_p));
-    spsi_team_run(op->ctx, op->n, 2 * r->A->nnz, join_rows,
-                  &(joining){ r, *rows_p });
-fail:
-    return st;
-}
-
-typedef struct taking {
-    const sps_ranks *r;
-    bool own;                 /* only own columns, counted from 0 */
-    sps_csr *few;
-} taking;
-
-static bool takes(const taking *t, int64_t p)
-{
-    const int64_t at = t->r->edge->col[p] - t->r->halo->low;
-
-    return !t->own || (at >= 0 && at < t->r->touched);
-}
-
-static void count_few(void *data, int64_t first, int64_t last)
-{
-    const taking *t = data;
-    const int64_t *rowptr = t->r->edge->rowptr;
-
-    for (int64_t b = first; b < last; b++)
-        for (int64_t p = rowptr[b]; p < rowptr[b + 1]; p++)
-            t->few->rowptr[b + 1] += takes(t, p);
-}
-
-static void fill_few(void *data, int64_t first, int64_t last)
-{
-    const taking *t = data;
-    const sps_csr *B = t->r->edge;
-    const int64_t low = t->own ? t->r->halo->low : 0;
-    int64_t q = t->few->rowptr[first];
-
-    for (int64_t p = B->rowptr[first]; p < B->rowptr[last]; p++)
-        if (takes(t, p)) {
-            t->few->col[q] = (int32_t)(column(t->r, true, B->col[p]) - low);
-            ((double *)t->few->val)[q++] = spsi_csr_value(B, p);
-        }
-}
-
-/* *few_p = the boundary rows, with the columns of spsi_ranks_rows, or only
- * their own columns. */
-static sps_status few_rows(sps_context *ctx, const sps_ranks *r, bool own,
-                           sps_csr **few_p)
-{
-    const sps_csr *B = r->edge;
-    const int64_t n = r->halo->n + (own ? 0 : r->halo->ghosts);
-    taking t = { .r = r, .own = own };
-    sps_status st;
-
-    SPS_TRY(sps_csr_create(ctx, B->nrow, n, B->nnz, SPS_F64, few_p));
-    t.few = *few_p;
-    spsi_team_run(ctx, B->nrow, B->nnz, count_few, &t);
-    for (int64_t b = 0; b < B->nrow; b++)
-        t.few->rowptr[b + 1] += t.few->rowptr[b];
-    t.few->nnz = t.few->rowptr[B->nrow];
-    spsi_team_run(ctx, B->nrow, 4 * B->nnz, fill_few, &t);
-fail:
-    return st;
-}
-
-sps_status spsi_ranks_joined(const sps_operator *op, const sps_csr *inner,
-                             bool own, sps_csr **rows_p)
-{
-    const sps_ranks *r = op->ranks;
-    const sps_halo *h = r->halo;
-    const spsi_placing p = { .nrow = op->n, .shift = own ? 0 : h->low,
-                             .ncol = h->n + (own ? 0 : h->ghosts),
-                             .row = r->row };
-    sps_csr *few = NULL;
-    sps_status st;
-
-    SPS_TRY(few_rows(op->ctx, r, own, &few));
-    SPS_TRY(spsi_rows_replace(op->ctx, inner, &p, few, rows_p));
-fail:
-    sps_csr_destroy(op->ctx, &few);
-    return st;
-}
-
-/* ------------------------------------------------------- the diagonal block */
-
-static void copy_value(const sps_csr *from, int64_t p, sps_csr *to, int64_t q)
-{
-    if (to->dtype == SPS_F64)
-        ((double *)to->val)[q] = ((const double *)from->val)[p];
-    else
-        ((float *)to->val)[q] = ((const float *)from->val)[p];
-}
-
-/* Returns the number of entries in columns that belong to this process; if C is
- * given, also copies the columns and values of these entries to C. */
-static int64_t own_entries(const sps_ranks *r, sps_csr *C)
-{
-    const int64_t low = r->halo->low, n = r->A->nrow;
-    int64_t b = 0, q = 0;
-
-    for (int64_t i = 0; i < n; i++) {
-        const bool at_edge = b < r->rows && r->row[b] == i;
-        const sps_csr *B = at_edge ? r->edge : r->inner;
-        const int64_t row = at_edge ? b : i;
-
-        for (int64_t p = B->rowptr[row]; p < B->rowptr[row + 1]; p++) {
-            const int64_t at = at_edge ? B->col[p] - low : B->col[p];
-
-            if (at_edge && (at < 0 || at >= r->touched)) continue;
-            if (C) C->col[q] = at_edge ? r->touch[at] : (int32_t)at;
-            if (C) copy_value(B, p, C, q);
-            q++;
-        }
-        if (C) C->rowptr[i + 1] = q;
-        b += at_edge;
-    }
-    return q;
-}
-
-sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p)
-{
-    sps_ranks *r = op->ranks;
-    const int64_t n = op->n;
-    sps_status st = SPS_OK;
-
-    if (!r->diagonal) {
-        SPS_TRY(sps_csr_create(op->ctx, n, n, own_entries(r, NULL),
-                               r->A->dtype, &r->diagonal));
-        r->diagonal->props = op->props;
-        (void)own_entries(r, r->diagonal);
-    }
-    if (!r->own)
-        SPS_TRY(spsi_operator_csr(op->ctx, r->diagonal, op->width, NULL, 0,
-                                  &r->own));
-    *own_p = r->own;
-fail:
-    return st;
-}
-
-sps_status spsi_ranks_set_values(sps_operator *op, const void *val)
-{
-    sps_ranks *r = op->ranks;
-    sps_status st;
-
-    split_all(r, split_values, val);
-    SPS_TRY(sps_operator_set_values(r->interior, r->inner->val, SPS_HOST));
-    SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
-    if (r->diagonal) (void)own_entries(r, r->diagonal);
-    if (r->own)
-        SPS_TRY(sps_operator_set_values(r->own, r->diagonal->val, SPS_HOST));
-    op->cache->norm = -1.0;
-    op->version++;
-    SPS_TRY(spsi_ranks_reorder_values(op, val));
-fail:
-    return st;
 }

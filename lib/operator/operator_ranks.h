@@ -16,7 +16,7 @@
 #ifndef SPS_OPERATOR_RANKS_H
 #define SPS_OPERATOR_RANKS_H
 
-#include "operator/halo.h"
+#include "halo/halo.h"
 #include "operator/operator.h"
 
 #ifdef __cplusplus

@@ -13,7 +13,7 @@
 #include "core/comm.h"
 #include "matrix/order.h"
 #include "operator/operator_ranks.h"
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 typedef struct node {
     sps_keyed super;          /* key and global old number */

@@ -9,7 +9,7 @@
 #include "operator/direct.h"
 #include "operator/operator_ranks.h"
 #include "operator/partition.h"
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 typedef struct edge {
     int32_t low, high;        /* global numbers of the nodes, from 1 on */

@@ -9,7 +9,7 @@
 #include "operator/operator_ranks.h"
 #include "operator/partition.h"
 #include "operator/reorder.h"
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 typedef struct sps_moves {
     int64_t rows;             /* own rows, as many as go and as come */

@@ -13,7 +13,7 @@
 
 #include "matrix/some_rows.h"
 #include "operator/operator_ranks.h"
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 /* ----------------------------------------------------------- rows of ghosts */
 

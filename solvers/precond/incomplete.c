@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 #define FIRST_SHIFT 1e-3
 #define LAST_SHIFT 1e6

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 /* ------------------------------------------------------------------ numbers */
 

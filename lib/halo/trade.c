@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* trade.c - see trade.h. */
-#include "operator/trade.h"
+#include "halo/trade.h"
 
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* halo.c - see halo.h: finds out which process needs which rows of which other,
  * and exchanges them. */
-#include "operator/halo.h"
+#include "halo/halo.h"
 
 #include <string.h>
 
+#include "core/backend.h"
 #include "core/timer.h"
 #include "plan/kernel.h"
 

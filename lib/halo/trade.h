@@ -5,7 +5,7 @@
 #ifndef SPS_TRADE_H
 #define SPS_TRADE_H
 
-#include "operator/halo.h"
+#include "halo/halo.h"
 
 /* in_at is set to the offsets of what is received if out_at has those of what
  * is sent. */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ranks_there.c - operators over processes whose rows are in device memory:
+ * boundary rows are worked on in host memory, interior rows stay there. */
+#include "operator/ranks_parts.h"
+
+#include <string.h>
+
+#include "core/team.h"
+#include "matrix/some_rows.h"
+
+/* Creates the interior rows from those of X; r->row and r->edge are known. */
+static sps_status inner_there(sps_context *ctx, const sps_ranks *r,
+                              const spsi_rows_there *t, sps_csr **inner_p)
+{
+    const spsi_placing p = {
+        .nrow = t->X->nrow, .ncol = r->cols, .row = r->row,
+        .shift = -(t->h ? t->h->low : r->A->first) };
+    sps_csr *none = NULL;
+    sps_status st;
+
+    SPS_TRY(sps_csr_create(ctx, r->rows, r->cols, 0, t->X->dtype, &none));
+    SPS_TRY(spsi_rows_replace(ctx, t->X, &p, none, inner_p));
+fail:
+    sps_csr_destroy(ctx, &none);
+    return st;
+}
+
+typedef struct naming {
+    const sps_halo *h;
+    const int32_t *col;
+    int64_t *global;
+} naming;
+
+static void name_entries(void *data, int64_t first, int64_t last)
+{
+    const naming *j = data;
+
+    for (int64_t p = first; p < last; p++)
+        j->global[p] = j->h ? spsi_halo_row(j->h, j->col[p]) : j->col[p];
+}
+
+sps_status spsi_ranks_take_there(sps_context *ctx, sps_ranks *r,
+                                 const spsi_rows_there *t, int64_t **global_p)
+{
+    const int64_t low = t->h ? t->h->low : r->A->first;
+    sps_status st;
+
+    SPS_TRY(spsi_rows_outside(ctx, t->X, low, low + r->cols, &r->row,
+                              &r->rows));
+    SPS_TRY(spsi_rows_pick(ctx, t->X, r->row, r->rows, &r->edge));
+    SPS_TRY(SPS_NEW(ctx, r->edge->nnz, global_p));
+    spsi_team_run(ctx, r->edge->nnz, r->edge->nnz, name_entries,
+                  &(naming){ t->h, r->edge->col, *global_p });
+    SPS_TRY(inner_there(ctx, r, t, &r->inner));
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_set_there(sps_operator *op, const sps_csr *X,
+                                const sps_halo *h)
+{
+    const spsi_rows_there t = { X, h };
+    sps_context *ctx = op->ctx;
+    sps_ranks *r = op->ranks;
+    sps_csr *edge = NULL, *inner = NULL;
+    sps_status st;
+
+    SPS_TRY(spsi_rows_pick(ctx, X, r->row, r->rows, &edge));
+    SPS_TRY(inner_there(ctx, r, &t, &inner));
+    SPS_REQUIRE(ctx, edge->nnz == r->edge->nnz && inner->nnz == r->inner->nnz,
+                SPS_EBUG, "new values changed the pattern of an operator, "
+                "which must not happen; please report it");
+    if (edge->nnz > 0)
+        memcpy(r->edge->val, edge->val, spsi_csr_value_bytes(edge));
+    if (inner->nnz > 0) SPS_TRY(spsi_csr_copy_values(ctx, inner, r->inner));
+    SPS_TRY(sps_operator_set_values(r->interior, r->inner->val,
+                                    r->inner->place));
+    SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));
+    op->cache->norm = -1.0;
+    op->version++;
+fail:
+    sps_csr_destroy(ctx, &edge);
+    sps_csr_destroy(ctx, &inner);
+    return st;
+}
+
+sps_status spsi_ranks_there(sps_context *ctx, const sps_csr *X,
+                            const sps_halo *h, const sps_csr *shape,
+                            int64_t cols, int width, sps_dtype blocks,
+                            sps_operator **op_p)
+{
+    const spsi_rows_there t = { X, h };
+    const spsi_uses u = { cols, width, blocks, true, &t };
+    sps_csr *S = NULL;
+    sps_status st;
+
+    SPS_TRY(SPS_NEW(ctx, 1, &S));
+    ctx->live++;
+    *S = *shape;
+    SPS_TRY(spsi_ranks_make(ctx, S, &u, op_p));
+    (*op_p)->own_A = S;
+    return SPS_OK;
+
+fail:
+    sps_csr_destroy(ctx, &S);
+    return st;
+}
