@@ -451,6 +451,35 @@ fail:
     return st;
 }
 
+sps_status spsi_ranks_share(const sps_operator *of, sps_dtype blocks,
+                            sps_operator **op_p)
+{
+    sps_operator *op = NULL;
+    sps_ranks *r;
+    sps_status st;
+
+    SPS_TRY(spsi_operator_new(of->ctx, &op));
+    SPS_TRY(SPS_NEW(of->ctx, 1, &op->ranks));
+    r = op->ranks;
+    *r = *of->ranks;
+    r->shared = true;
+    r->mixes = false;
+    r->blocks = op->dtype = blocks;
+    r->alone = NULL;
+    r->interior = r->boundary = r->own = NULL;
+    op->n = of->n;
+    op->ncol = of->ncol;
+    op->width = of->width;
+    op->inner = true;
+    op->caller.nnz = of->caller.nnz;
+    *op_p = op;
+    return SPS_OK;
+
+fail:
+    sps_operator_destroy(&op);
+    return st;
+}
+
 sps_status spsi_ranks_scaled(const sps_operator *A, const double *by,
                              sps_operator **op_p)
 {
@@ -460,19 +489,8 @@ sps_status spsi_ranks_scaled(const sps_operator *A, const double *by,
     bool unfit;
     sps_status st;
 
-    SPS_TRY(spsi_operator_new(A->ctx, &op));
-    SPS_TRY(SPS_NEW(A->ctx, 1, &op->ranks));
+    SPS_TRY(spsi_ranks_share(A, SPS_F32, &op));
     r = op->ranks;
-    *r = *from;
-    r->shared = true;
-    r->mixes = false;
-    r->blocks = op->dtype = SPS_F32;
-    r->interior = r->boundary = r->own = NULL;
-    op->n = A->n;
-    op->ncol = A->ncol;
-    op->width = A->width;
-    op->inner = true;
-    op->caller.nnz = A->caller.nnz;
     st = scaled_part(from->interior, from->inner, NULL, by, &r->interior);
     if (st == SPS_OK)
         st = scaled_part(from->boundary, from->edge, from->row, by,
@@ -498,6 +516,7 @@ void spsi_ranks_destroy(sps_context *ctx, sps_ranks **ranks_p)
     sps_operator_destroy(&r->interior);
     sps_operator_destroy(&r->boundary);
     sps_operator_destroy(&r->own);
+    sps_csr_destroy(ctx, &r->alone);
     *ranks_p = NULL;
     if (r->shared) {
         spsi_free(ctx, r);

@@ -44,6 +44,8 @@ struct sps_ranks {
     sps_csr *inner, *edge, *diagonal;    /* matrices of the operators below;
                                             `inner` is in device memory if the
                                             rows were (spsi_ranks_there) */
+    sps_csr *alone;           /* if shared: interior rows of its own, in device
+                                 memory (spsi_ranks_alike) */
     sps_operator *interior, *boundary, *own;
     sps_block *packed, *operand;    /* rows to be sent; operand of the boundary
                                        rows (halo.h) */
@@ -79,6 +81,12 @@ sps_status spsi_ranks_there(sps_context *ctx, const sps_csr *X,
 /* Sets new values of such an operator. */
 sps_status spsi_ranks_set_there(sps_operator *op, const sps_csr *X,
                                 const sps_halo *h);
+/* Creates an operator made by the library for blocks of type `blocks`, with the
+ * rows X in the memory of the backend, whose columns and pattern are those of
+ * spsi_ranks_rows for `of`.  It shares with `of`, which must outlive it,
+ * everything but the operators of the rows. */
+sps_status spsi_ranks_alike(const sps_operator *of, const sps_csr *X,
+                            sps_dtype blocks, sps_operator **op_p);
 /* Creates an operator made by the library, for blocks of floats, whose values
  * are those of A, an operator over processes, with row i multiplied by by[i];
  * those below 1e-30 become zero.  It shares with A everything but the values;

@@ -27,6 +27,11 @@ typedef struct spsi_uses {
 sps_status spsi_ranks_make(sps_context *ctx, const sps_csr *A,
                            const spsi_uses *u, sps_operator **op_p);
 
+/* *op_p = an operator for blocks of type `blocks` that shares everything with
+ * `of` but the operators of the rows, which are still to be made. */
+sps_status spsi_ranks_share(const sps_operator *of, sps_dtype blocks,
+                            sps_operator **op_p);
+
 /* ranks_divide.c.  Makes the matrices of interior and boundary rows, and the
  * halo.  The other function copies values of all rows, in the order of r->A, to
  * both. */

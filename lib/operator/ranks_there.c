@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/options.h"
 #include "core/team.h"
 #include "matrix/some_rows.h"
 
@@ -103,5 +104,66 @@ sps_status spsi_ranks_there(sps_context *ctx, const sps_csr *X,
 
 fail:
     sps_csr_destroy(ctx, &S);
+    return st;
+}
+
+/* Creates the operators of the rows: `inner`, in device memory, must outlive
+ * its own; the other one keeps *edge_p, unless it has a copy. */
+static sps_status make_both(const sps_operator *of, sps_csr *inner,
+                            sps_csr **edge_p, sps_dtype blocks, sps_ranks *r)
+{
+    sps_context *ctx = of->ctx;
+    sps_options o;
+    sps_status st;
+
+    SPS_TRY(spsi_options_take(ctx, NULL, &o));
+    SPS_TRY(spsi_operator_create(ctx, inner, of->width, blocks, &o, true,
+                                 &r->interior));
+    SPS_TRY(spsi_operator_create(ctx, *edge_p, of->width, blocks, &o, true,
+                                 &r->boundary));
+    if (r->boundary->own_A) return st;
+    r->boundary->own_A = *edge_p;
+    *edge_p = NULL;
+fail:
+    return st;
+}
+
+/* *edge_p = the boundary rows of X as those of r, with the same columns. */
+static sps_status edge_there(sps_context *ctx, const sps_ranks *r,
+                             const sps_csr *X, sps_csr **edge_p)
+{
+    sps_status st;
+
+    SPS_TRY(spsi_rows_pick(ctx, X, r->row, r->rows, edge_p));
+    SPS_REQUIRE(ctx, (*edge_p)->nnz == r->edge->nnz, SPS_EBUG, "rows at the "
+                "borders of processes have another pattern than those of their "
+                "operator, which must not happen; please report it");
+    (*edge_p)->ncol = r->edge->ncol;
+    if (r->edge->nnz > 0)
+        memcpy((*edge_p)->col, r->edge->col,
+               (size_t)r->edge->nnz * sizeof *r->edge->col);
+fail:
+    return st;
+}
+
+sps_status spsi_ranks_alike(const sps_operator *of, const sps_csr *X,
+                            sps_dtype blocks, sps_operator **op_p)
+{
+    const spsi_rows_there t = { X, of->ranks->halo };
+    sps_csr *edge = NULL;
+    sps_operator *op = NULL;
+    sps_ranks *r;
+    sps_status st;
+
+    SPS_TRY(spsi_ranks_share(of, blocks, &op));
+    r = op->ranks;
+    SPS_TRY(inner_there(of->ctx, r, &t, &r->alone));
+    SPS_TRY(edge_there(of->ctx, r, X, &edge));
+    SPS_TRY(make_both(of, r->alone, &edge, blocks, r));
+    *op_p = op;
+    op = NULL;
+fail:
+    sps_csr_destroy(of->ctx, &edge);
+    sps_operator_destroy(&op);
     return st;
 }

@@ -15,10 +15,12 @@ static size_t bytes_of(const sps_csr *S)
 }
 
 /* Own columns of a matrix over processes: `cols` from `first` on, of `whole`;
- * if h is not NULL, all are numbered as in span.rows (spsi_ranks_there). */
+ * if h is not NULL, all are numbered as in span.rows (spsi_ranks_there), and
+ * with `of` the pattern is that of this operator (spsi_ranks_alike). */
 typedef struct columns {
     const sps_halo *h;
     int64_t first, cols, whole;
+    const sps_operator *of;
 } columns;
 
 /* Makes *op_p, the operator of T with values of the type `as`. */
@@ -39,14 +41,14 @@ static columns of_fine(const over_ranks *w)
 {
     const sps_halo *h = w->fine.super.A->ranks->halo;
 
-    return (columns){ h, h->first, h->n, h->whole };
+    return (columns){ h, h->first, h->n, h->whole, NULL };
 }
 
 static columns of_coarse(const over_ranks *w)
 {
     const amg_span *s = &w->span;
 
-    return (columns){ NULL, s->first, s->own_columns, s->columns };
+    return (columns){ NULL, s->first, s->own_columns, s->columns, NULL };
 }
 
 sps_status spsi_amg_coarse_there(over_ranks *w)
@@ -82,6 +84,7 @@ static void drop_scaled(const over_ranks *w, sps_csr *S)
 static sps_status make(const over_ranks *w, sps_csr *S, const columns *c,
                        sps_operator **op_p)
 {
+    if (c && c->of) return spsi_ranks_alike(c->of, S, type_of(w), op_p);
     return c ? make_across(w, S, c, type_of(w), 0, op_p)
              : spsi_operator_valued(w->fine.super.ctx, S, w->fine.super.width,
                                     type_of(w), op_p);
@@ -213,11 +216,12 @@ fail:
 
 sps_status spsi_amg_open_there(over_ranks *w)
 {
-    const columns fine = of_fine(w), coarse = of_coarse(w);
-    const columns *up = w->spread ? &coarse : NULL;
+    const columns coarse = of_coarse(w), *up = w->spread ? &coarse : NULL;
+    columns fine = of_fine(w);
     amg_level *l = w->fine.level;
     sps_status st;
 
+    fine.of = w->fine.super.A;
     SPS_TRY(spsi_amg_open_largest(&w->fine));
     SPS_TRY(make_scaled(w, w->span.rows, l->parts.inverse, NULL, &fine,
                         &l->parts.own_op));
