@@ -34,48 +34,67 @@ static int64_t sort_distinct(int64_t *x, int64_t count)
     return kept;
 }
 
-/* The same for *count numbers; those of neighbouring planes of a grid are
- * marked in their range, which takes a fraction of the time of sorting. */
-static sps_status leave_distinct(sps_context *ctx, int64_t *x, int64_t *count)
-{
-    int64_t low = INT64_MAX, high = -1, kept = 0;
-    unsigned char *mark = NULL;
-    sps_status st = SPS_OK;
+/* Columns of other processes on one side: low .. high. */
+typedef struct side {
+    const sps_ranks *r;
+    const int64_t *global;    /* the columns of the boundary rows */
+    int64_t low, high;
+    unsigned char *mark;      /* which of them there are */
+} side;
 
-    for (int64_t i = 0; i < *count; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
+/* The columns of a row ascend. */
+static side side_of(const sps_ranks *r, const int64_t *global, bool before)
+{
+    const int64_t first = r->A->first, *at = r->edge->rowptr;
+    side s = { .r = r, .global = global, .low = first + r->cols };
+
+    if (before) s.low = s.high = first;
+    else s.high = s.low - 1;
+    for (int64_t b = 0; b < r->rows; b++) {
+        if (at[b] == at[b + 1]) continue;
+        if (before && global[at[b]] < s.low) s.low = global[at[b]];
+        if (!before && global[at[b + 1] - 1] > s.high)
+            s.high = global[at[b + 1] - 1];
     }
-    if (high - low >= 8 * *count) {
-        *count = sort_distinct(x, *count);
-        return SPS_OK;
-    }
-    SPS_TRY(SPS_NEW(ctx, high - low + 1, &mark));
-    for (int64_t i = 0; i < *count; i++) mark[x[i] - low] = 1;
-    for (int64_t j = 0; j <= high - low; j++)
-        if (mark[j]) x[kept++] = low + j;
-    *count = kept;
-fail:
-    spsi_free(ctx, mark);
-    return st;
+    if (before) s.high--;
+    return s;
 }
 
-/* Appends to ghost the distinct columns of processes before this one, or of
- * those after it; global: the columns of the boundary rows. */
-static sps_status add_ghosts(sps_context *ctx, const sps_ranks *r,
-                             const int64_t *global, bool before, int64_t *ghost,
+static void mark_side(void *data, int64_t first, int64_t last)
+{
+    const side *s = data;
+
+    for (int64_t p = first; p < last; p++)
+        if (s->global[p] >= s->low && s->global[p] <= s->high)
+            __atomic_store_n(&s->mark[s->global[p] - s->low], 1,
+                             __ATOMIC_RELAXED);
+}
+
+/* Appends the distinct columns of a side to ghost.  Those of neighbouring planes
+ * of a grid are marked in their range, which takes a fraction of the time of
+ * sorting. */
+static sps_status add_ghosts(sps_context *ctx, side s, int64_t *ghost,
                              int64_t *ghosts)
 {
+    const int64_t nnz = s.r->edge->nnz;
     int64_t count = 0;
     sps_status st = SPS_OK;
 
     ghost += *ghosts;
-    for (int64_t p = 0; p < r->edge->nnz; p++)
-        if (foreign(r, global[p]) && (global[p] < r->A->first) == before)
-            ghost[count++] = global[p];
-    if (count > 0) SPS_TRY(leave_distinct(ctx, ghost, &count));
+    if (s.high - s.low < 8 * nnz) {
+        SPS_TRY(SPS_NEW(ctx, s.high - s.low + 1, &s.mark));
+        spsi_team_run(ctx, nnz, 2 * nnz, mark_side, &s);
+        for (int64_t j = s.low; j <= s.high; j++)
+            if (s.mark[j - s.low]) ghost[count++] = j;
+    } else {
+        for (int64_t p = 0; p < nnz; p++)
+            if (s.global[p] >= s.low && s.global[p] <= s.high)
+                ghost[count++] = s.global[p];
+        count = sort_distinct(ghost, count);
+    }
     *ghosts += count;
 fail:
+    spsi_free(ctx, s.mark);
     return st;
 }
 
@@ -88,8 +107,8 @@ static sps_status find_ghosts(sps_context *ctx, const sps_ranks *r,
 
     *ghosts = 0;
     SPS_TRY(SPS_NEW(ctx, r->edge->nnz, ghost_p));
-    SPS_TRY(add_ghosts(ctx, r, global, true, *ghost_p, ghosts));
-    SPS_TRY(add_ghosts(ctx, r, global, false, *ghost_p, ghosts));
+    SPS_TRY(add_ghosts(ctx, side_of(r, global, true), *ghost_p, ghosts));
+    SPS_TRY(add_ghosts(ctx, side_of(r, global, false), *ghost_p, ghosts));
 fail:
     return st;
 }
@@ -170,6 +189,26 @@ static int64_t below(const row_set *s, int64_t j)
     return s->before[j / 64] + __builtin_popcountll(bits);
 }
 
+typedef struct using {
+    const sps_ranks *r;
+    const int64_t *global;
+    row_set *set;
+} using;
+
+static void mark_used(void *data, int64_t first, int64_t last)
+{
+    const using *u = data;
+
+    for (int64_t p = first; p < last; p++) {
+        const int64_t j = u->global[p] - u->r->A->first;
+        const uint64_t bit = UINT64_C(1) << j % 64;
+
+        if (!foreign(u->r, u->global[p]) &&
+            !(__atomic_load_n(&u->set->word[j / 64], __ATOMIC_RELAXED) & bit))
+            __atomic_fetch_or(&u->set->word[j / 64], bit, __ATOMIC_RELAXED);
+    }
+}
+
 /* Makes the set of own rows that boundary rows use. */
 static sps_status find_used(sps_context *ctx, const sps_ranks *r,
                             const int64_t *global, row_set *s)
@@ -179,11 +218,8 @@ static sps_status find_used(sps_context *ctx, const sps_ranks *r,
     s->words = r->cols / 64 + 1;
     SPS_TRY(SPS_NEW(ctx, s->words, &s->word));
     SPS_TRY(SPS_NEW(ctx, s->words + 1, &s->before));
-    for (int64_t p = 0; p < r->edge->nnz; p++) {
-        const int64_t j = global[p] - r->A->first;
-
-        if (!foreign(r, global[p])) s->word[j / 64] |= UINT64_C(1) << j % 64;
-    }
+    spsi_team_run(ctx, r->edge->nnz, 2 * r->edge->nnz, mark_used,
+                  &(using){ r, global, s });
     for (int64_t w = 0; w < s->words; w++)
         s->before[w + 1] = s->before[w] + __builtin_popcountll(s->word[w]);
 fail:
