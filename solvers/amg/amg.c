@@ -94,6 +94,7 @@ sps_status spsi_amg_test(amg *m)
     sps_block *X = NULL, *Y = NULL, *Z = NULL;
     sps_status st;
 
+    if (m->inherited) return SPS_OK;   /* the levels below others */
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &X));
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &Y));
     SPS_TRY(sps_block_create(ctx, m->super.n, k, &Z));
@@ -206,14 +207,28 @@ static void note(const amg *m)
                        "another" : "");
 }
 
+void spsi_amg_say_rate(const amg *m, char *text, size_t size)
+{
+    const char *floats = m->floats ? "single" : "double";
+
+    if (m->inherited)
+        (void)snprintf(text, size, "cycles in %s precision", floats);
+    else
+        (void)snprintf(text, size, "a cycle, in %s precision, leaves %.2f of "
+                       "the error", floats, m->super.rate);
+}
+
 static size_t describe(const sps_precond *M, char *text, size_t size)
 {
     const amg *m = (const amg *)M;
-    size_t length = (size_t)snprintf(
-        text, size, "amg: %.2f times the entries of the matrix; a cycle, in "
-        "%s precision, leaves %.2f of the error\n"
-        "level      rows     entries  a row  %s\n", complexity(m),
-        m->floats ? "single" : "double", m->super.rate, smoother(m));
+    char rate[80];
+    size_t length;
+
+    spsi_amg_say_rate(m, rate, sizeof rate);
+    length = (size_t)snprintf(
+        text, size, "amg: %.2f times the entries of the matrix; %s\n"
+        "level      rows     entries  a row  %s\n", complexity(m), rate,
+        smoother(m));
 
     for (int i = 0; i < m->levels; i++) {
         const amg_level *l = &m->level[i];

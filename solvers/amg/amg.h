@@ -308,6 +308,9 @@ sps_status spsi_amg_fits_floats(const amg *m, bool *fits);
 /* amg.c: sets the rate of convergence, and returns SPS_EUNFIT if a cycle does
  * not converge. */
 sps_status spsi_amg_test(amg *m);
+/* Writes what the test has found; levels below others (m->inherited) are not
+ * tested. */
+void spsi_amg_say_rate(const amg *m, char *text, size_t size);
 void spsi_amg_destroy(sps_precond *M);
 extern const sps_precond_type spsi_precond_amg, spsi_amg_over_processes;
 /* over_ranks.c: selects amg of the whole matrix over several processes: *type_p

@@ -485,15 +485,16 @@ static sps_status subtract(const sps_precond *M, const sps_block *Q,
 static size_t describe(const sps_precond *M, char *text, size_t size)
 {
     const over_ranks *w = (const over_ranks *)M;
-    const size_t length = (size_t)snprintf(
-        text, size, "amg over %d processes: a cycle, in %s precision, leaves "
-        "%.2f of the error; smoother of degree %d to %.3f of %lld rows, and %s"
-        "\n", spsi_comm_size(M->ctx), w->fine.floats ? "single" : "double",
-        M->rate, w->fine.level[0].smoother.degree,
-        w->fine.level[0].smoother.upper,
+    char rate[80];
+    size_t length;
+
+    spsi_amg_say_rate(&w->fine, rate, sizeof rate);
+    length = (size_t)snprintf(
+        text, size, "amg over %d processes: %s; smoother of degree %d to %.3f "
+        "of %lld rows, and %s\n", spsi_comm_size(M->ctx), rate,
+        w->fine.level[0].smoother.degree, w->fine.level[0].smoother.upper,
         (long long)M->A->ranks->halo->whole,
         w->spread ? "below" : "on each process");
-
     if (!w->below) return length;
     return length + sps_precond_describe(w->below, length < size
                                              ? text + length : NULL,
