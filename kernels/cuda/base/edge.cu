@@ -5,12 +5,15 @@
  * and the operands of an epilogue are gathered, nor results copied back.
  *
  * A thread computes one column of a row; neighbouring threads have neighbouring
- * columns.  Boundary rows are few, and the time is that of a few dependent
- * loads. */
+ * columns.  Boundary rows are few, and the time is that of dependent loads: of
+ * the column, the row of X, and its element.  So these of AT_ONCE entries are in
+ * flight together. */
 #include "cuda/base/device.cuh"
 #include "cuda/base/wire_device.h"
 
 namespace {
+
+constexpr int AT_ONCE = 8;
 
 template <class T> struct edge_args {
     sps_edge e;
@@ -27,6 +30,46 @@ __device__ __forceinline__ int64_t entry(const sps_edge &e, int64_t i)
     return e.rowptr32 ? e.rowptr32[i] : e.rowptr[i];
 }
 
+/* Returns where row col of the operand is. */
+template <class T>
+__device__ __forceinline__ const T *operand_row(const edge_args<T> &g,
+                                                int64_t col)
+{
+    const int64_t own = col - g.e.low;
+    const bool mine = own >= 0 && own < g.e.touched;
+
+    return mine ? g.x + g.e.touch[own] * g.ldx : g.ghosts + col * g.ldg;
+}
+
+/* Returns sum + the products of entries first .. last - 1 with column c, added
+ * one after another. */
+template <class V, class T>
+__device__ __forceinline__ double add_entries(const edge_args<T> &g,
+                                              int64_t first, int64_t last,
+                                              int c, double sum)
+{
+    const V *val = (const V *)g.e.val;
+
+    for (int64_t p = first; p < last; p += AT_ONCE) {
+        const T *from[AT_ONCE];
+        double a[AT_ONCE], x[AT_ONCE];
+
+#pragma unroll
+        for (int q = 0; q < AT_ONCE; q++) {
+            const int64_t at = p + q < last ? p + q : p;
+
+            from[q] = operand_row(g, g.e.col[at]);
+            a[q] = (double)val[at];
+        }
+#pragma unroll
+        for (int q = 0; q < AT_ONCE; q++) x[q] = (double)from[q][c];
+#pragma unroll
+        for (int q = 0; q < AT_ONCE; q++)
+            if (p + q < last) sum += a[q] * x[q];
+    }
+    return sum;
+}
+
 template <class V, class T, class S>
 __global__ void __launch_bounds__(256)
 add_edge(const edge_args<T> g, S *y, int64_t ldy, int k, int lanes)
@@ -34,7 +77,6 @@ add_edge(const edge_args<T> g, S *y, int64_t ldy, int k, int lanes)
     const sps_edge &e = g.e;
     const int64_t t = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     const int64_t i = t / lanes;
-    const V *val = (const V *)e.val;
 
     if (i >= e.rows) return;
     const int64_t row = e.row[i];
@@ -44,13 +86,7 @@ add_edge(const edge_args<T> g, S *y, int64_t ldy, int k, int lanes)
     for (int c = (int)(t % lanes); c < k; c += lanes) {
         double sum = e.val ? 0 : (double)g.x[i * g.ldx + c];
 
-        for (int64_t p = first; p < last; p++) {
-            const int64_t at = e.col[p], own = at - e.low;
-            const T *from = own >= 0 && own < e.touched
-                          ? g.x + e.touch[own] * g.ldx : g.ghosts + at * g.ldg;
-
-            sum += (double)val[p] * (double)from[c];
-        }
+        sum = add_entries<V>(g, first, last, c, sum);
         y[row * ldy + c] = (S)((double)y[row * ldy + c] + by * sum);
     }
 }
