@@ -431,11 +431,12 @@ static sps_status collect(sps_fused_cg *w, const sps_fused_cg_task *t,
 
     double none = 0;
 
+    /* The sums of the steps have no control numbers; this sum informs the other
+     * processes of failures, requests to stop and expired time limits, while
+     * the steps run. */
+    if (spsi_wire(w->ctx)) SPS_TRY(spsi_reduce(w->ctx, &none, 1));
     SPS_TRY(w->ctx->backend->download(w->ctx, w->host.seen, w->state,
                                       (size_t)seen(w) * sizeof(double)));
-    /* The sums of the steps have no control numbers; this sum informs the other
-     * processes of failures, requests to stop and expired time limits. */
-    if (spsi_wire(w->ctx)) SPS_TRY(spsi_reduce(w->ctx, &none, 1));
     memcpy(state, w->host.seen, sizeof *state);
     for (; *at != state->taken; *at = (*at + 1) & TAKEN) {
         double *row = norms + (size_t)*taken * (size_t)t->X->k;
