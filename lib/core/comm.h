@@ -158,6 +158,10 @@ typedef struct sps_wire {
     sps_status (*start)(sps_context *ctx, bool aside, const sps_message *send,
                         int sends, const sps_message *receive, int receives);
     sps_status (*finish)(sps_context *ctx);
+    /* As spsi_take_rows, between start and finish, after which Y is complete:
+     * beside the product if the messages are. */
+    sps_status (*take_rows)(const sps_block *X, const int32_t *row,
+                            sps_block *Y);
     /* Queues to[i] = sum of from[i] over all processes, with the same bits on
      * each.  `to` may be `from`. */
     sps_status (*sum)(sps_context *ctx, const double *from, double *to,

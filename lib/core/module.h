@@ -16,7 +16,7 @@ struct sps_far_test;
 struct sps_kernel;
 struct sps_wire;
 
-#define SPS_MODULE_ABI 5
+#define SPS_MODULE_ABI 6
 
 /* The one exported symbol of the CUDA module: spsi_cuda_catalogue. */
 typedef struct sps_module {

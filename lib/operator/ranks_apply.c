@@ -102,6 +102,16 @@ static bool long_rows(const sps_ranks *r, const sps_block *X,
     return X->dtype == Y->dtype && r->edge->nnz > 40 * r->rows;
 }
 
+/* Copies the own rows to the operand, which long rows need, while the messages
+ * pass. */
+static sps_status take_touched(const sps_ranks *r, const sps_block *X,
+                               const sps_block *operand)
+{
+    sps_block own = own_part(r, operand);
+
+    return spsi_wire(X->ctx)->take_rows(X, r->at.touch, &own);
+}
+
 /* Adds the products of boundary rows to Y; they are empty in what the interior
  * has left there.  The operand has own rows if the rows are long. */
 static sps_status add_rows(const sps_ranks *r, double alpha,
@@ -151,9 +161,10 @@ static sps_status add_slice(const sps_ranks *r, double alpha,
     sps_block operand;
     sps_status st, finished;
 
-    SPS_TRY(long_rows(r, X, Y) ? begin(r, X, &operand)
-                               : exchange(r, X, &operand));
+    SPS_TRY(exchange(r, X, &operand));
     st = interior(r, alpha, X, beta, Y, e, room);
+    if (st == SPS_OK && long_rows(r, X, Y))
+        st = take_touched(r, X, &operand);
     finished = spsi_halo_finish(r->halo);
     if (st == SPS_OK) st = finished;
     if (st == SPS_OK && alpha != 0)

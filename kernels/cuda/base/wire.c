@@ -43,8 +43,8 @@ typedef struct sps_cuda_wire {
     sps_message *message;      /* the messages with their places in `out` and
                                   `in`: `most` to send, `most` to receive */
     int most;                  /* largest number of either */
-    const sps_message *receive;
-    int sends, receives;       /* number of messages of the open exchange */
+    const sps_message *send, *receive;   /* of the open exchange */
+    int sends, receives;       /* number of its messages */
     bool aside;                /* the open exchange runs on `side` */
 } sps_cuda_wire;
 
@@ -108,25 +108,38 @@ static double name_of(const struct cudaDeviceProp *prop)
     return (double)(h >> 12);
 }
 
-/* *one becomes whether each process has loaded NCCL and has a GPU for itself,
- * which NCCL requires. */
-static sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
+/* *own becomes whether each process has a GPU for itself, which NCCL requires. */
+static sps_status compare_gpus(sps_context *ctx, bool *own)
 {
     const int size = spsi_comm_size(ctx);
     struct cudaDeviceProp prop;
-    double without = load_nccl(&w->nccl) ? 0 : 1, *all;
+    double *all;
     void *room;
     sps_status st;
 
     SPS_CUDA(ctx, cudaGetDeviceProperties(&prop, spsi_cuda_state(ctx)->device));
     SPS_TRY_RETURN(spsi_new(ctx, (size_t)size * sizeof *all, &room));
     all = (double *)room;
-    st = spsi_reduce(ctx, &without, 1);
-    if (st == SPS_OK) st = spsi_comm_gather(ctx, name_of(&prop), all);
-    *one = without == 0;
-    for (int r = 0; r < size && *one; r++)
-        for (int q = 0; q < r; q++) *one = *one && all[q] != all[r];
+    st = spsi_comm_gather(ctx, name_of(&prop), all);
+    *own = true;
+    for (int r = 0; r < size; r++)
+        for (int q = 0; q < r; q++) *own = *own && all[q] != all[r];
     spsi_free(ctx, room);
+    return st;
+}
+
+/* *one becomes whether all messages are NCCL's.  It is loaded only if they can
+ * be. */
+static sps_status ask_all(sps_context *ctx, sps_cuda_wire *w, bool *one)
+{
+    double without;
+    sps_status st;
+
+    SPS_TRY_RETURN(compare_gpus(ctx, one));
+    if (!*one) return SPS_OK;
+    without = load_nccl(&w->nccl) ? 0 : 1;
+    st = spsi_reduce(ctx, &without, 1);
+    *one = without == 0;
     return st;
 }
 
@@ -245,25 +258,37 @@ static sps_status reserve(sps_context *ctx, size_t sent, size_t received)
 
 /* ---------------------------------------------------------------- messages */
 
-static sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w,
-                             const sps_message *send, int sends,
-                             const sps_message *receive, int receives)
+/* Queues the messages of the open exchange. */
+static sps_status post_nccl(sps_context *ctx, sps_cuda_wire *w)
 {
     cudaStream_t on = w->aside ? w->side : spsi_cuda_state(ctx)->stream;
-
     sps_nccl_comm comm = w->aside && w->few ? w->few : w->comm;
 
     SPS_NCCL(ctx, w, group_start());
-    for (int i = 0; i < sends; i++)
-        SPS_NCCL(ctx, w, send(send[i].p, send[i].bytes, SPS_NCCL_BYTE,
-                              send[i].peer, comm, on));
-    for (int i = 0; i < receives; i++)
-        SPS_NCCL(ctx, w, receive(receive[i].p, receive[i].bytes, SPS_NCCL_BYTE,
-                                 receive[i].peer, comm, on));
+    for (int i = 0; i < w->sends; i++)
+        SPS_NCCL(ctx, w, send(w->send[i].p, w->send[i].bytes, SPS_NCCL_BYTE,
+                              w->send[i].peer, comm, on));
+    for (int i = 0; i < w->receives; i++)
+        SPS_NCCL(ctx, w, receive(w->receive[i].p, w->receive[i].bytes,
+                                 SPS_NCCL_BYTE, w->receive[i].peer, comm, on));
     SPS_NCCL(ctx, w, group_end());
-    if (!w->aside) return SPS_OK;
-    SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
+    return SPS_OK;
+}
+
+/* Messages aside are queued by finish_nccl: this takes the host 20 us or more,
+ * during which the product that they pass beside runs already. */
+static sps_status start_nccl(sps_context *ctx, sps_cuda_wire *w)
+{
+    if (!w->aside) return post_nccl(ctx, w);
     if (w->few) spsi_cuda_state(ctx)->sms -= LEFT;
+    return SPS_OK;
+}
+
+static sps_status finish_nccl(sps_context *ctx, sps_cuda_wire *w)
+{
+    if (w->few) spsi_cuda_state(ctx)->sms += LEFT;
+    SPS_TRY_RETURN(post_nccl(ctx, w));
+    SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
     return SPS_OK;
 }
 
@@ -286,19 +311,17 @@ static sps_status place(sps_context *ctx, const sps_message *m, int count,
     return SPS_OK;
 }
 
-static sps_status start_staged(sps_context *ctx, sps_cuda_wire *w,
-                               const sps_message *send, int sends,
-                               const sps_message *receive, int receives)
+static sps_status start_staged(sps_context *ctx, sps_cuda_wire *w)
 {
-    w->receive = receive;
-    w->sends = sends;
-    w->receives = receives;
-    SPS_TRY_RETURN(place(ctx, send, sends, w->out, w->out_bytes, w->message));
-    SPS_TRY_RETURN(place(ctx, receive, receives, w->in, w->in_bytes,
+    SPS_TRY_RETURN(place(ctx, w->send, w->sends, w->out, w->out_bytes,
+                         w->message));
+    SPS_TRY_RETURN(place(ctx, w->receive, w->receives, w->in, w->in_bytes,
                          w->message + w->most));
-    for (int i = 0; i < sends; i++) {
-        ctx->memory.to_host += (int64_t)send[i].bytes;
-        SPS_CUDA(ctx, cudaMemcpyAsync(w->message[i].p, send[i].p, send[i].bytes,
+    for (int i = 0; i < w->sends; i++) {
+        const sps_message *m = &w->send[i];
+
+        ctx->memory.to_host += (int64_t)m->bytes;
+        SPS_CUDA(ctx, cudaMemcpyAsync(w->message[i].p, m->p, m->bytes,
                                       cudaMemcpyDeviceToHost, w->side));
     }
     SPS_CUDA(ctx, cudaEventRecord(w->arrived, w->side));
@@ -313,11 +336,14 @@ static sps_status start(sps_context *ctx, bool aside, const sps_message *send,
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (aside && w->comm && !w->tried) SPS_TRY_RETURN(join_few(ctx, w));
     w->aside = !w->comm || (aside && w->few);
-    if (!w->aside) return start_nccl(ctx, w, send, sends, receive, receives);
+    w->send = send;
+    w->sends = sends;
+    w->receive = receive;
+    w->receives = receives;
+    if (!w->aside) return start_nccl(ctx, w);
     SPS_CUDA(ctx, cudaEventRecord(w->ready, spsi_cuda_state(ctx)->stream));
     SPS_CUDA(ctx, cudaStreamWaitEvent(w->side, w->ready, 0));
-    return w->comm ? start_nccl(ctx, w, send, sends, receive, receives)
-                   : start_staged(ctx, w, send, sends, receive, receives);
+    return w->comm ? start_nccl(ctx, w) : start_staged(ctx, w);
 }
 
 /* Exchanges the staged messages and queues the copies of what was received.
@@ -344,11 +370,25 @@ static sps_status finish(sps_context *ctx)
 
     SPS_TRY_RETURN(spsi_cuda_enter(ctx));
     if (!w->aside) return SPS_OK;
-    if (w->few) spsi_cuda_state(ctx)->sms += LEFT;
-    if (!w->comm) SPS_TRY_RETURN(finish_staged(ctx, w));
+    SPS_TRY_RETURN(w->comm ? finish_nccl(ctx, w) : finish_staged(ctx, w));
     SPS_CUDA(ctx, cudaStreamWaitEvent(spsi_cuda_state(ctx)->stream, w->arrived,
                                       0));
     return SPS_OK;
+}
+
+static sps_status take_rows(const sps_block *X, const int32_t *row,
+                            sps_block *Y)
+{
+    sps_cuda_state *s = spsi_cuda_state(X->ctx);
+    const sps_cuda_wire *w = wire_of(X->ctx);
+    const cudaStream_t usual = s->stream;
+    sps_status st;
+
+    if (Y->n == 0 || Y->k == 0) return SPS_OK;
+    if (w->aside) s->stream = w->side;
+    st = spsi_cuda_take_rows(X, row, Y);
+    s->stream = usual;
+    return st;
 }
 
 static sps_status sum(sps_context *ctx, const double *from, double *to,
@@ -390,6 +430,7 @@ SPS_DEFINE(sps_wire, spsi_wire_cuda) = {
     .reserve = reserve,
     .start = start,
     .finish = finish,
+    .take_rows = take_rows,
     .sum = sum,
     .add_edge = spsi_cuda_add_edge,
 };
