@@ -110,6 +110,85 @@ SPS_COARSE_FN double spsi_coarse_centred(const spsi_coarse_box *box, int d,
     return size > 0 ? x / size : x;
 }
 
+/* Aggregates are numbered in the order of their roots.  Where the nodes are
+ * those of a grid, line after line, this is the order of pencils of EDGE x EDGE
+ * lines: then neighbouring rows of coarse matrices share most of their columns.
+ *
+ * A grid is given by the distance of two lines in its lower 32 bits, that of
+ * two planes, or 0, in the upper ones; 0 is no grid. */
+enum { SPS_COARSE_EDGE = 8, SPS_COARSE_SAMPLES = 64 };
+
+/* Returns the grid that the columns of a row of node i suggest, b rows a node:
+ * in the distances d of the nodes, the middle of the first run of consecutive
+ * numbers, apart from the row's own line, is that of two lines, and the middle
+ * of the runs beyond 4 lines that of two planes. */
+SPS_COARSE_FN uint64_t spsi_coarse_grid(const int32_t *col, int64_t count,
+                                        int b, int64_t i)
+{
+    int64_t low = 0, high = 0, line = 0, near = 0, far = 0;
+
+    for (int64_t p = 0; p <= count; p++) {
+        const int64_t d = p < count ? col[p] / b - i : INT64_MAX;
+        const int64_t middle = (low + high) / 2;
+
+        if (d <= 1 || d == high) continue;
+        if (d == high + 1) {
+            high = d;
+            continue;
+        }
+        if (middle >= SPS_COARSE_EDGE && line == 0) line = middle;
+        if (line > 0 && middle > 4 * line) {
+            if (near == 0) near = middle;
+            far = middle;
+        }
+        low = high = d;
+    }
+    far = (near + far) / 2;
+    return (uint64_t)(line > 0 && far % line == 0 ? far : 0) << 32 |
+           (uint64_t)line;
+}
+
+/* Returns the node whose row is sample s. */
+SPS_COARSE_FN int64_t spsi_coarse_sample(int64_t nodes, int s)
+{
+    return (int64_t)((spsi_coarse_priority((uint64_t)s, 0) >> 32) %
+                     (uint64_t)nodes);
+}
+
+/* Returns the grid that more than half of the samples suggest, or 0. */
+SPS_COARSE_FN uint64_t spsi_coarse_majority(const uint64_t *grid)
+{
+    uint64_t most = 0;
+    int lead = 0, count = 0;
+
+    for (int s = 0; s < SPS_COARSE_SAMPLES; s++) {
+        if (lead == 0) most = grid[s];
+        lead += grid[s] == most ? 1 : -1;
+    }
+    for (int s = 0; s < SPS_COARSE_SAMPLES; s++) count += grid[s] == most;
+    return 2 * count > SPS_COARSE_SAMPLES ? most : 0;
+}
+
+/* Returns the place of node i of n in the order of pencils; nodes behind the
+ * last whole plane, or line, come last. */
+SPS_COARSE_FN int64_t spsi_coarse_place(uint64_t grid, int64_t n, int64_t i)
+{
+    const uint32_t edge = SPS_COARSE_EDGE, line = (uint32_t)grid;
+    const uint32_t plane = grid >> 32   ? (uint32_t)(grid >> 32)
+                           : line > 0 ? (uint32_t)n / line * line : 0;
+    const uint32_t v = (uint32_t)i, rows = line > 0 ? plane / line : 0;
+
+    if (plane == 0 || v >= (uint32_t)n / plane * plane) return i;
+    const uint32_t z = v / plane, y = v % plane / line, x = v % line;
+    const uint32_t z0 = z / edge * edge, y0 = y / edge * edge;
+    const uint32_t depth = (uint32_t)n / plane - z0, height = rows - y0;
+    const uint32_t dz = depth < edge ? depth : edge;
+    const uint32_t dy = height < edge ? height : edge;
+
+    return (int64_t)z0 * plane + (int64_t)y0 * dz * line +
+           (int64_t)x * dy * dz + (z - z0) * dy + (y - y0);
+}
+
 typedef struct sps_coarse sps_coarse;
 
 typedef enum sps_coarse_array {

@@ -8,9 +8,14 @@
  *      those with at least a few remaining neighbours.
  *   3. Each node that still remains joins one of the aggregates of phases 1
  *      and 2: the one with the largest sum of couplings to it; if sums are
- *      equal, the one with fewer nodes, then the one with the lower number.
+ *      equal, the one with fewer nodes, then the one whose root comes first.
  *      After phase 1 every node is within distance 2 of a root, so it has a
  *      neighbour in an aggregate: one round suffices.
+ *
+ * Until then an aggregate is known by its root.  Aggregates of both phases are
+ * numbered together, in the order of their roots, on a grid by pencils
+ * (coarsening.h): so neighbouring rows of P' and of the coarse matrix have
+ * entries in common or neighbouring columns, and products read less.
  *
  * Roots are 3 edges apart, so a node has at most one root as a neighbour.  In
  * every step a thread writes only to the node that it processes, from arrays of
@@ -32,8 +37,7 @@ typedef struct job {
     const uint64_t *t;        /* AMG_ROOT for roots */
     int32_t *aggregate;
     const int32_t *before;    /* aggregates before this step */
-    const int32_t *number;    /* number of the aggregate of each root */
-    const int32_t *size;      /* number of nodes of each aggregate */
+    const int32_t *size;      /* number of nodes of each root's aggregate */
     int least;                /* smallest number of neighbours of a candidate */
     uint64_t *candidate;
 } job;
@@ -46,11 +50,11 @@ static void take_root(void *data, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++) {
         if (j->aggregate[i] != AMG_NONE) continue;
-        if (j->t[i] == AMG_ROOT) j->aggregate[i] = j->number[i];
+        if (j->t[i] == AMG_ROOT) j->aggregate[i] = (int32_t)i;
         for (int64_t p = j->g->rowptr[i];
              p < j->g->rowptr[i + 1] && j->aggregate[i] == AMG_NONE; p++)
             if (j->t[j->g->col[p]] == AMG_ROOT)
-                j->aggregate[i] = j->number[j->g->col[p]];
+                j->aggregate[i] = j->g->col[p];
     }
 }
 
@@ -148,14 +152,13 @@ static void join_long(const job *j, double *sum)
 /* Phase 3 for all remaining nodes.  size and before are scratch of n
  * elements. */
 static sps_status join_all(sps_context *ctx, const amg_graph *g,
-                           int32_t *aggregate, int64_t count, int32_t *size,
-                           int32_t *before)
+                           int32_t *aggregate, int32_t *size, int32_t *before)
 {
     job j = { .g = g, .aggregate = aggregate, .before = before, .size = size };
     double *sum = NULL;
     sps_status st;
 
-    SPS_TRY(SPS_NEW(ctx, count + 1, &sum));
+    SPS_TRY(SPS_NEW(ctx, g->n + 1, &sum));
     memcpy(before, aggregate, (size_t)g->n * sizeof *before);
     memset(size, 0, (size_t)g->n * sizeof *size);
     for (int64_t i = 0; i < g->n; i++)
@@ -167,26 +170,19 @@ fail:
     return st;
 }
 
-/* Numbers the roots that room->t marks, from *count on, and adds their
- * neighbours to their aggregates. */
+/* Makes an aggregate of each root that room->t marks, and its neighbours. */
 static void found(sps_context *ctx, const amg_graph *g,
-                  const amg_roots_room *room, int32_t *aggregate,
-                  int64_t *count)
+                  const amg_roots_room *room, int32_t *aggregate)
 {
-    job j = { .g = g, .t = room->t, .aggregate = aggregate,
-              .number = room->open };
+    job j = { .g = g, .t = room->t, .aggregate = aggregate };
 
-    for (int64_t i = 0; i < g->n; i++)
-        if (aggregate[i] == AMG_NONE && room->t[i] == AMG_ROOT)
-            room->open[i] = (int32_t)(*count)++;
     spsi_team_run(ctx, g->n, 2 * g->rowptr[g->n], take_root, &j);
 }
 
 /* Performs phases 1 and 2.  While they run, aggregate[v] of a node v without
  * neighbours is ALONE, so that v is not taken for a root. */
 static sps_status gather(sps_context *ctx, const amg_graph *g,
-                         const amg_roots_room *room, int32_t *aggregate,
-                         int64_t *count)
+                         const amg_roots_room *room, int32_t *aggregate)
 {
     job j = { .g = g, .aggregate = aggregate, .candidate = room->t };
     sps_status st;
@@ -198,19 +194,56 @@ static sps_status gather(sps_context *ctx, const amg_graph *g,
         room->t[i] = alone ? AMG_NO_ROOT : 1;
     }
     SPS_TRY(spsi_amg_roots(ctx, g, aggregate, room));
-    found(ctx, g, room, aggregate, count);
+    found(ctx, g, room, aggregate);
     j.least = g->rowptr[g->n] >= SPS_COARSE_DENSE_GRAPH * g->n
                   ? SPS_COARSE_MANY : SPS_COARSE_FEW;
     spsi_team_run(ctx, g->n, g->rowptr[g->n], count_free, &j);
     SPS_TRY(spsi_amg_roots(ctx, g, aggregate, room));
-    found(ctx, g, room, aggregate, count);
+    found(ctx, g, room, aggregate);
 fail:
     return st;
 }
 
-sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
+/* Returns the grid of the nodes (coarsening.h), or 0. */
+static uint64_t grid_of(const amg_level *l)
+{
+    const int b = l->nodes > 0 ? (int)(l->n / l->nodes) : 0;
+    uint64_t grid[SPS_COARSE_SAMPLES];
+
+    if (b == 0 || l->n % l->nodes) return 0;
+    for (int s = 0; s < SPS_COARSE_SAMPLES; s++) {
+        const int64_t i = spsi_coarse_sample(l->nodes, s);
+        const int64_t p = l->A->rowptr[i * b];
+
+        grid[s] = spsi_coarse_grid(l->A->col + p, l->A->rowptr[i * b + 1] - p,
+                                   b, i);
+    }
+    return spsi_coarse_majority(grid);
+}
+
+/* Replaces the root of each node's aggregate by the aggregate's number.  Returns
+ * the number of aggregates.  number: scratch of n elements, at the places of the
+ * roots. */
+static int64_t number_all(uint64_t grid, int64_t n, int32_t *aggregate,
+                          int32_t *number)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        number[spsi_coarse_place(grid, n, i)] = aggregate[i] == i;
+    for (int64_t i = 0; i < n; i++)
+        if (number[i]) number[i] = (int32_t)count++;
+    for (int64_t i = 0; i < n; i++)
+        aggregate[i] = aggregate[i] >= 0
+                           ? number[spsi_coarse_place(grid, n, aggregate[i])]
+                           : AMG_NONE;
+    return count;
+}
+
+sps_status spsi_amg_aggregate(sps_context *ctx, const amg_level *l,
                               int32_t *aggregate, int64_t *count)
 {
+    const amg_graph *g = &l->strong;
     amg_roots_room room = { 0 };
     sps_status st;
 
@@ -219,10 +252,9 @@ sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
     SPS_TRY(SPS_NEW(ctx, g->n + 1, &room.u));
     SPS_TRY(SPS_NEW(ctx, g->n + 1, &room.open));
     SPS_TRY(SPS_NEW(ctx, g->n + 1, &room.near));
-    SPS_TRY(gather(ctx, g, &room, aggregate, count));
-    SPS_TRY(join_all(ctx, g, aggregate, *count, room.open, room.near));
-    for (int64_t i = 0; i < g->n; i++)
-        if (aggregate[i] == ALONE) aggregate[i] = AMG_NONE;
+    SPS_TRY(gather(ctx, g, &room, aggregate));
+    SPS_TRY(join_all(ctx, g, aggregate, room.open, room.near));
+    *count = number_all(grid_of(l), g->n, aggregate, room.open);
 fail:
     spsi_free(ctx, room.t);
     spsi_free(ctx, room.u);

@@ -193,8 +193,9 @@ sps_status spsi_amg_strength_both(sps_context *ctx, const amg_level *l,
                                   amg_graph *g);
 
 /* aggregate.c: aggregate[v] becomes the number of node v's aggregate, or -1 for
- * a node without neighbours; *count becomes the number of aggregates. */
-sps_status spsi_amg_aggregate(sps_context *ctx, const amg_graph *g,
+ * a node without strong couplings (l->strong); *count becomes the number of
+ * aggregates. */
+sps_status spsi_amg_aggregate(sps_context *ctx, const amg_level *l,
                               int32_t *aggregate, int64_t *count);
 
 /* spectrum.c: *rho becomes the largest Ritz value of S A S, S = diag(scale),

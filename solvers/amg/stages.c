@@ -133,7 +133,7 @@ sps_status spsi_amg_gather(amg *m, amg_level *l)
     SPS_TRY(l->nonsymmetric ? spsi_amg_strength_both(ctx, l, &l->strong)
                             : spsi_amg_strength(ctx, l, &l->strong));
     SPS_TRY(SPS_NEW(ctx, l->nodes + 1, &l->aggregate));
-    SPS_TRY(spsi_amg_aggregate(ctx, &l->strong, l->aggregate, &l->aggregates));
+    SPS_TRY(spsi_amg_aggregate(ctx, l, l->aggregate, &l->aggregates));
     SPS_TRY(SPS_NEW(ctx, l->aggregates + 1, &l->kept));
     SPS_TRY(SPS_NEW(ctx, l->aggregates + 1, &l->place));
     spsi_free(ctx, l->strong.weight);

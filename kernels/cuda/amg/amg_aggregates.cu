@@ -31,42 +31,23 @@ struct begin {
     }
 };
 
-struct mark_roots {
-    const int32_t *aggregate;
-    const uint64_t *t;
-    int32_t *is_root;
-
-    __device__ void operator()(int64_t i) const
-    {
-        is_root[i] = aggregate[i] == none && t[i] == root;
-    }
-};
-
 /* A node that is in no aggregate joins that of an adjacent root, if there is
  * one. */
 struct take_root {
     graph g;
     const uint64_t *t;
-    const int64_t *number;    /* number of each root, from 0 on; behind them
-                                 that of all roots */
-    int64_t n;
-    int64_t *count;           /* count[0] aggregates exist; count[1] becomes
-                                 their number with those of the roots */
     int32_t *aggregate;
 
     __device__ void operator()(int64_t i) const
     {
-        const int64_t first = count[0];
-
-        if (i == 0) count[1] = first + number[n];
         if (aggregate[i] != none) return;
         if (t[i] == root) {
-            aggregate[i] = (int32_t)(first + number[i]);
+            aggregate[i] = (int32_t)i;
             return;
         }
         for (int64_t p = g.rowptr[i]; p < g.rowptr[i + 1]; p++)
             if (t[g.col[p]] == root) {
-                aggregate[i] = (int32_t)(first + number[g.col[p]]);
+                aggregate[i] = g.col[p];
                 return;
             }
     }
@@ -191,12 +172,47 @@ join_long(const join_view j, const int32_t *__restrict__ listed,
     }
 }
 
-struct end_alone {
+/* -------------------------------------------------------------- numbers */
+
+/* *grid = the grid of the nodes of b rows (coarsening.h), or 0. */
+__global__ void __launch_bounds__(SPS_COARSE_SAMPLES)
+find_grid(const entries A, int64_t nodes, int b, uint64_t *grid)
+{
+    __shared__ uint64_t sample[SPS_COARSE_SAMPLES];
+    const int64_t i = spsi_coarse_sample(nodes, (int)threadIdx.x);
+    const int64_t p = A.rowptr[i * b];
+
+    sample[threadIdx.x] =
+        spsi_coarse_grid(A.col + p, A.rowptr[i * b + 1] - p, b, i);
+    __syncthreads();
+    if (threadIdx.x == 0) *grid = spsi_coarse_majority(sample);
+}
+
+struct mark_roots {
+    const uint64_t *grid;
+    int64_t n;
+    const int32_t *aggregate;
+    int32_t *is_root;         /* at the place of each node */
+
+    __device__ void operator()(int64_t i) const
+    {
+        is_root[spsi_coarse_place(*grid, n, i)] = aggregate[i] == i;
+    }
+};
+
+/* Replaces the root of the aggregate by the aggregate's number. */
+struct set_number {
+    const uint64_t *grid;
+    int64_t n;
+    const int64_t *number;    /* at the places of the roots */
     int32_t *aggregate;
 
     __device__ void operator()(int64_t i) const
     {
-        if (aggregate[i] == alone) aggregate[i] = none;
+        const int32_t a = aggregate[i];
+
+        aggregate[i] =
+            a >= 0 ? (int32_t)number[spsi_coarse_place(*grid, n, a)] : none;
     }
 };
 
@@ -204,25 +220,9 @@ struct work {
     uint64_t *t, *u;
     int32_t *flag;            /* n flags: 1 for a root, else 0 */
     int64_t *number;          /* prefix sums of `flag`, n + 1 numbers */
-    int64_t *count;           /* number of aggregates before phase 1, after it,
-                                 and after phase 2 */
 };
 
 graph graph_of(const sps_coarse *l) { return {l->rowptr, l->col, l->weight}; }
-
-/* Makes an aggregate of each root: numbers the roots, beginning with the number
- * of aggregates count[0], and adds the neighbours of a root to its aggregate;
- * count[1] becomes the new number of aggregates. */
-sps_status found(sps_coarse *l, const work &w, int64_t *count)
-{
-    sps_context *ctx = l->ctx;
-    const int64_t n = l->nodes;
-
-    SPS_TRY_RETURN(each(ctx, n, mark_roots{l->aggregate, w.t, w.flag}));
-    SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.flag, n, w.number));
-    return each(ctx, n, take_root{graph_of(l), w.t, w.number, n, count,
-                                  l->aggregate});
-}
 
 /* Does phases 1 and 2: aggregates around the roots, then aggregates of
  * remaining nodes. */
@@ -234,15 +234,15 @@ sps_status gather(sps_coarse *l, const work &w)
 
     SPS_TRY_RETURN(each(l->ctx, n, begin{graph_of(l), l->aggregate, w.t}));
     SPS_TRY_RETURN(spsi_coarse_roots(l, w.t, w.u));
-    SPS_TRY_RETURN(found(l, w, w.count));
+    SPS_TRY_RETURN(each(l->ctx, n, take_root{graph_of(l), w.t, l->aggregate}));
     SPS_TRY_RETURN(each(l->ctx, n, count_free{graph_of(l), l->aggregate, least,
                                               w.t}));
     SPS_TRY_RETURN(spsi_coarse_roots(l, w.t, w.u));
-    return found(l, w, w.count + 1);
+    return each(l->ctx, n, take_root{graph_of(l), w.t, l->aggregate});
 }
 
-/* There are at most n aggregates; behind their sizes is the length of the list
- * of long rows. */
+/* The size of an aggregate is at its root; behind the sizes is the length of the
+ * list of long rows. */
 sps_status join_all(sps_coarse *l, holder *h, const work &w)
 {
     sps_context *ctx = l->ctx;
@@ -259,9 +259,27 @@ sps_status join_all(sps_coarse *l, holder *h, const work &w)
     const join_view j = {graph_of(l), before, size, l->aggregate};
 
     SPS_TRY_RETURN(each(ctx, n, join{j, listed, count}));
-    SPS_TRY_RETURN(run_kernel(ctx, (unsigned)(n < most ? n : most), 256,
-                              join_long, j, listed, count));
-    return each(ctx, n, end_alone{l->aggregate});
+    return run_kernel(ctx, (unsigned)(n < most ? n : most), 256, join_long, j,
+                      listed, count);
+}
+
+/* Numbers the aggregates in the order of their roots. */
+sps_status number_all(sps_coarse *l, holder *h, const work &w)
+{
+    sps_context *ctx = l->ctx;
+    const int64_t n = l->nodes;
+    uint64_t *grid;
+
+    SPS_TRY_RETURN(h->take(1, &grid));
+    SPS_TRY_RETURN(clear(ctx, 1, grid));
+    if (n > 0 && l->A.nrow % n == 0)
+        SPS_TRY_RETURN(run_kernel(ctx, 1, SPS_COARSE_SAMPLES, find_grid,
+                                  entries_of(&l->A), n, (int)(l->A.nrow / n),
+                                  grid));
+    SPS_TRY_RETURN(each(ctx, n, mark_roots{grid, n, l->aggregate, w.flag}));
+    SPS_TRY_RETURN(spsi_cuda_scan(ctx, w.flag, n, w.number));
+    SPS_TRY_RETURN(each(ctx, n, set_number{grid, n, w.number, l->aggregate}));
+    return download(ctx, 1, w.number + n, &l->aggregates);
 }
 
 } // namespace
@@ -278,11 +296,9 @@ sps_status spsi_coarse_aggregate(sps_coarse *l, int64_t *aggregates)
     SPS_TRY_RETURN(h.take(n, &w.u));
     SPS_TRY_RETURN(h.take(n, &w.flag));
     SPS_TRY_RETURN(h.take(n + 1, &w.number));
-    SPS_TRY_RETURN(h.take(3, &w.count));
-    SPS_TRY_RETURN(clear(l->ctx, 3, w.count));
     SPS_TRY_RETURN(gather(l, w));
     SPS_TRY_RETURN(join_all(l, &h, w));
-    SPS_TRY_RETURN(download(l->ctx, 1, w.count + 2, &l->aggregates));
+    SPS_TRY_RETURN(number_all(l, &h, w));
     give_back(l, &l->weight);
     *aggregates = l->aggregates;
     return SPS_OK;
