@@ -58,11 +58,13 @@ tile_order order_of(const node_spmm_plan *p, int64_t mb, int P, int warps)
     return o;
 }
 
-template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
-sps_status launch(const job<T> &o, const node_matrix<V> &A)
+/* X: the type of the block X. */
+template <int B, int L, int C, int W, bool BARE, bool TAIL, class X, class T,
+          class V>
+sps_status launch_with(const job<T> &o, const node_matrix<V> &A)
 {
     constexpr int most = threads<B, L>, size = (int)sizeof(ring<B, V>);
-    auto kernel = ring_kernel<most, B, L, C, W, BARE, TAIL, T, V>;
+    auto kernel = ring_kernel<most, B, L, C, W, BARE, TAIL, T, V, X>;
     sps_context *ctx = o.plan->ctx;
     const int sms = spsi_cuda_state(ctx)->sms;
     const int block = block_of(A.mb * L, most, sms);
@@ -74,9 +76,15 @@ sps_status launch(const job<T> &o, const node_matrix<V> &A)
     SPS_TRY_RETURN(allow_shared(ctx, kernel, most / L * size));
     kernel<<<(unsigned)min(order.tiles, resident), block,
              block / L * size, spsi_cuda_state(ctx)->stream>>>(
-        A, (int32_t)(A.ncol - 1), o.b, order, stride_of<T>(o.b.ldx));
+        A, (int32_t)(A.ncol - 1), o.b, order, stride_of<X>(o.b.ldx));
     SPS_LAUNCHED(ctx);
     return SPS_OK;
+}
+
+template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
+sps_status launch(const job<T> &o, const node_matrix<V> &A)
+{
+    return launch_with<B, L, C, W, BARE, TAIL, T>(o, A);
 }
 
 template <int B, int L, int C, int W, class T, class V>
@@ -159,6 +167,26 @@ bool rows_aligned(const sps_block *X)
            (uintptr_t)X->data % 16 == 0;
 }
 
+/* The product of a matrix of doubles with 16 columns of floats. */
+sps_status mixed(const job<double> &o, const node_matrix<double> &A)
+{
+    return A.b == 2 ? launch_with<2, 8, 1, 2, false, false, float>(o, A)
+         : A.b == 3 ? launch_with<3, 8, 1, 2, false, false, float>(o, A)
+                    : launch_with<6, 8, 1, 2, false, false, float>(o, A);
+}
+
+bool mixes(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const sps_node_blocks *n = &((const node_spmm_plan *)plan)->node.blocks;
+    const int b = n->b;
+
+    return n->dtype == SPS_F64 && args->X->dtype == SPS_F32 &&
+           args->Y->dtype == SPS_F64 && args->Y->k == 16 && !args->epilogue &&
+           !args->scalars && args->beta == 0 && (b == 2 || b == 3 || b == 6) &&
+           plan->A->ncol % b == 0 && rows_aligned(args->X) &&
+           rows_aligned(args->Y) && near_rows(args->X);
+}
+
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const bool aligned = rows_aligned(args->X) && rows_aligned(args->Y);
@@ -167,6 +195,8 @@ sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
         job<std::remove_reference_t<decltype(*b.y)>> o =
             { plan, with_padding(b, args) };
 
+        if constexpr (std::is_same_v<decltype(A), node_matrix<double>>)
+            if (args->X->dtype != args->Y->dtype) return mixed(o, A);
         return by_size(o, A, aligned);
     });
 }
@@ -245,5 +275,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_blocks) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
+    .mixes = mixes,
     .refresh = node_refresh,
 };

@@ -226,11 +226,18 @@ template <int B, int L, class V> struct feeder {
     }
 };
 
+__device__ __forceinline__ void whole(const float *p, vec<float, 2> &r)
+{
+    const float2 v = __ldg(reinterpret_cast<const float2 *>(p));
+
+    r.v[0] = v.x, r.v[1] = v.y;
+}
+
 /* A lane's part of rows of X and Y: vector q at column W (l + L q) and, with
  * TAIL, column l of the L columns after all vectors.  Positions that are not
  * columns are stored as zeros or not at all; the last column is loaded in their
  * place, which touches no additional sector. */
-template <int L, int C, int W, bool TAIL, class T>
+template <int L, int C, int W, bool TAIL, class T, class X = T>
 struct lane_vectors {
     const char *x[C + TAIL];
     int at[C], tail;
@@ -243,20 +250,21 @@ struct lane_vectors {
 #pragma unroll
         for (int q = 0; q < C; q++) {
             at[q] = W * (l + L * q);
-            x[q] = reinterpret_cast<const char *>(b.x + min(at[q], last));
+            x[q] = reinterpret_cast<const char *>(
+                reinterpret_cast<const X *>(b.x) + min(at[q], last));
         }
         left = b.k - min(at[C - 1], last);
         tail = W * L * C + l;
         if (TAIL)
             x[C] = reinterpret_cast<const char *>(b.x + min(tail, b.k - 1));
     }
-    __device__ __forceinline__ static const T *row(const char *x, int32_t j,
+    __device__ __forceinline__ static const X *row(const char *x, int32_t j,
                                                    uint32_t stride)
     {
-        return reinterpret_cast<const T *>(x + (uint64_t)(uint32_t)j * stride);
+        return reinterpret_cast<const X *>(x + (uint64_t)(uint32_t)j * stride);
     }
     __device__ __forceinline__ void load(int32_t j, uint32_t stride,
-                                         vec<T, W> *v, vec<T, 1> *t) const
+                                         vec<X, W> *v, vec<X, 1> *t) const
     {
 #pragma unroll
         for (int q = 0; q < C; q++) whole(row(x[q], j, stride), v[q]);
@@ -265,7 +273,7 @@ struct lane_vectors {
     /* Loads this lane's vectors of row j of X where padding must not be read:
      * of the last vector only `left` columns are loaded. */
     __device__ __forceinline__ void load_bare(int32_t j, uint32_t stride,
-                                              vec<T, W> *v) const
+                                              vec<X, W> *v) const
     {
 #pragma unroll
         for (int q = 0; q < C; q++)
@@ -358,16 +366,26 @@ store_vectors(const padded_blocks<T> &b, int64_t i, int64_t nrow, int at,
             put(b.y + (i + r) * b.ldy + at, o[r].join(b, sum[r][0], i + r));
 }
 
+/* acc += a v for a v of floats. */
+template <int W>
+__device__ __forceinline__ void add_wide(double a, const vec<float, W> &v,
+                                         vec<double, W> &acc)
+{
+#pragma unroll
+    for (int w = 0; w < W; w++) acc.v[w] = fma(a, (double)v.v[w], acc.v[w]);
+}
+
 /* acc[r] += A X for the blocks s .. most - 1 of a block row, as far as the
  * stage holds them, with values at val and columns at column.  BARE: rows end
  * within a vector whose remaining numbers must not be read, or the last block
  * extends past the last row of X, after which there may be no memory; otherwise
  * rows end with a whole vector, or its remaining numbers are padding that may
  * be read. */
-template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V>
+template <int B, int L, int C, int W, bool BARE, bool TAIL, class T, class V,
+          class X>
 __device__ __forceinline__ void
 add_stage(const V *val, const int32_t *column,
-          const lane_vectors<L, C, W, TAIL, T> &vectors, int s,
+          const lane_vectors<L, C, W, TAIL, T, X> &vectors, int s,
           int most, int32_t last_row, uint32_t stride, vec<T, W> (*acc)[C],
           vec<T, 1> *tail)
 {
@@ -376,8 +394,8 @@ add_stage(const V *val, const int32_t *column,
 
 #pragma unroll
     for (int e = 0; e < Q * B; e += U) {
-        vec<T, W> v[U][C];
-        vec<T, 1> t[U];
+        vec<X, W> v[U][C];
+        vec<X, 1> t[U];
         auto name = [&](int u) {
             const int32_t j = column[(e + u) / B] * B + (e + u) % B;
 
@@ -402,8 +420,12 @@ add_stage(const V *val, const int32_t *column,
             for (int r = 0; r < B; r++) {
                 const T a = (T)val[(e + u) * B + r];
 
-                add<C, W>(a, v[u], acc[r]);
-                if (TAIL) add<1, 1>(a, t + u, tail + r);
+                if constexpr (sizeof(X) == sizeof(T)) {
+                    add<C, W>(a, v[u], acc[r]);
+                    if (TAIL) add<1, 1>(a, t + u, tail + r);
+                } else {
+                    add_wide<W>(a, v[u][0], acc[r][0]);
+                }
             }
     }
 }
@@ -411,7 +433,7 @@ add_stage(const V *val, const int32_t *column,
 /* Computes the product for at most W L C columns, and more than W L (C - 1);
  * with TAIL for W L C columns and up to L more. */
 template <int THREADS, int B, int L, int C, int W, bool BARE, bool TAIL,
-          class T, class V>
+          class T, class V, class X>
 __global__ void __launch_bounds__(THREADS, 512 / THREADS)
 ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
             tile_order order, uint32_t stride)
@@ -421,7 +443,7 @@ ring_kernel(node_matrix<V> A, int32_t last_row, padded_blocks<T> b,
     extern __shared__ __align__(16) char memory[];
     const int sub = (int)threadIdx.x % 32 / L;
     R &own = reinterpret_cast<R *>(memory)[threadIdx.x / L];
-    const lane_vectors<L, C, W, TAIL, T> vectors(b);
+    const lane_vectors<L, C, W, TAIL, T, X> vectors(b);
     tile_walker<P> at;
     int slot = 0;
 

@@ -439,6 +439,17 @@ bool fits(const sps_problem *p, const char **why_not)
     return true;
 }
 
+/* Returns the time of spmm_rode_short.cu, where it is used, relative to that of
+ * the kernels to which `predicted` was fitted (doc/log/amg-loop.md). */
+double by_short(const sps_problem *p)
+{
+    sps_segments_limits limits;
+
+    return p->block == SPS_F32 && p->k == 16 && p->A->nnz <= INT32_MAX &&
+                   !spsi_segments_pay(p->f, &limits)
+               ? 0.5 : 1.0;
+}
+
 /* Predicted seconds.  The work per entry is divided by the number of rows with
  * the same columns, at most 4, although at most three are processed together.
  * chain: the latency of a long row, of its segments and of the kernel that adds
@@ -452,8 +463,8 @@ double cost(const sps_problem *p)
     double chain = longest > 32 ? fmin(longest, 61) : 0;
 
     chain *= (split ? 4.6e-7 : 2.5e-7) * (p->k > 32 ? 0.72 : 1.0);
-    return predicted(p, {1.4, 0.17, 1.9e-12, 0.04, 0.95, 0, 4}) + chain +
-           (p->k == 1 ? 1e-5 : 0);
+    return by_short(p) * predicted(p, {1.4, 0.17, 1.9e-12, 0.04, 0.95, 0, 4}) +
+           chain + (p->k == 1 ? 1e-5 : 0);
 }
 
 } // namespace

@@ -32,14 +32,14 @@ struct job {
     bool pairs;
 };
 
-template <int Q, bool TAIL, access M, class I, class V>
+template <int Q, bool TAIL, access M, class I, class V, class X = double>
 sps_status launch(const job &o)
 {
     constexpr int threads = threads_of<Q>, warps = threads / 32;
     const sps_window_plan *p = o.p;
     const sps_row_windows *w = &p->windows;
     constexpr access pairs = M == WHOLE ? PAIRS : M;   /* the same code */
-    auto kernel = tiles_kernel<threads, Q, TAIL, together<Q>, M, I, V>;
+    auto kernel = tiles_kernel<threads, Q, TAIL, together<Q>, M, X, I, V>;
     sps_context *ctx = p->super.ctx;
     const int64_t resident = spsi_cuda_state(ctx)->sms;
     const int64_t wanted = ceil_div(w->count, warps);
@@ -50,12 +50,11 @@ sps_status launch(const job &o)
     if (w->count > 0)
         SPS_TRY_RETURN(run_kernel(ctx, (unsigned)min(resident, wanted), threads,
                                   kernel, m, o.b,
-                                  (uint32_t)(o.b.ldx *
-                                             (int64_t)sizeof(double))));
+                                  (uint32_t)(o.b.ldx * (int64_t)sizeof(X))));
     if (w->bare > 0)
         SPS_TRY_RETURN(run_kernel(ctx, (unsigned)ceil_div(w->bare, 8), 256,
-                                  rest_kernel<sixteens_in<Q> + TAIL, pairs, I,
-                                              V>, m, o.b));
+                                  rest_kernel<sixteens_in<Q> + TAIL, pairs, X,
+                                              I, V>, m, o.b));
     return SPS_OK;
 }
 
@@ -137,12 +136,27 @@ template <class V> sps_status product(const job &o)
                                   : passes<int64_t, V>(o);
 }
 
+/* Products with 16 columns of floats. */
+bool mixes(const sps_plan *plan, const sps_spmm_args *args)
+{
+    const sps_window_plan *w = (const sps_window_plan *)plan;
+
+    return plan->A->dtype == SPS_F64 && plan->A->rowptr32 &&
+           w->parts.count == 0 && args->X->dtype == SPS_F32 &&
+           args->Y->dtype == SPS_F64 && args->Y->k == 16 && !args->epilogue &&
+           !args->scalars && args->beta == 0 && args->X->ld % 2 == 0 &&
+           (uintptr_t)args->X->data % 8 == 0 && paired(args->Y) &&
+           near_rows(args->X);
+}
+
 sps_status spmm(const sps_plan *plan, const sps_spmm_args *args)
 {
     const job o = { (const sps_window_plan *)plan,
                     with_padding(blocks_of(args), args),
                     paired(args->X) && paired(args->Y) };
 
+    if (args->X->dtype != args->Y->dtype)
+        return launch<1, false, WHOLE, int32_t, double, float>(o);
     return plan->A->dtype == SPS_F64 ? product<double>(o) : product<float>(o);
 }
 
@@ -232,5 +246,6 @@ SPS_DEFINE(sps_kernel, spsi_kernel_spmm_tiles) = {
     .cost = cost,
     .plan = plan,
     .spmm = guarded<near_only<spmm>>,
+    .mixes = mixes,
     .refresh = window_plan_refresh,
 };

@@ -80,6 +80,14 @@ __device__ __forceinline__ double2 fetch_both(const double *p)
                  : "=d"(v.x), "=d"(v.y) : "l"(p));
     return v;
 }
+__device__ __forceinline__ float2 fetch_both(const float *p)
+{
+    float2 v;
+
+    asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(v.x), "=f"(v.y) : "l"(p));
+    return v;
+}
 __device__ __forceinline__ void bring_to_l2(const void *p)
 {
     asm volatile("prefetch.global.L2 [%0];" :: "l"(p));
@@ -191,8 +199,9 @@ template <class I> struct window_loop {
  * without a column of the block load others.  With PAIRS: if Q = 1 the last
  * pair again, if Q > 1 the numbers after the columns, whose sums are not stored
  * (skipping them would take registers and save no time).  With SINGLES: the
- * last column again. */
-template <int Q, bool TAIL, access M> struct lane_columns {
+ * last column again.  X: the type of the block X. */
+template <int Q, bool TAIL, access M, class X> struct lane_columns {
+    using pair = decltype(fetch_both((const X *)nullptr));
     /* apart: whether the lane's column is added at each row rather than once.
      * By inspection of the machine code: with 32 columns adding it at each row
      * takes a tenth less time; the other shapes spill fewer registers if it is
@@ -210,7 +219,8 @@ template <int Q, bool TAIL, access M> struct lane_columns {
                           : Q == 1 && M == PAIRS ? min(pair, most) : pair;
         const int end = first + 16 * (sixteens_in<Q> - 1);
 
-        x = reinterpret_cast<const char *>(b.x + (apart ? 0 : first));
+        x = reinterpret_cast<const char *>(
+            reinterpret_cast<const X *>(b.x) + (apart ? 0 : first));
         at = apart ? first : 0;
         slot = Q > 0 ? lane / 8 : lane % 4;
         last = min(end, b.k - 1) - first;
@@ -218,16 +228,14 @@ template <int Q, bool TAIL, access M> struct lane_columns {
         tail_slot = lane % 4 + lane / 16 * 4;
         tail = min(16 * Q + lane / 4 % 4, b.k - 1) - first;
     }
-    __device__ __forceinline__ const double *row(int32_t j,
-                                                 uint32_t stride) const
+    __device__ __forceinline__ const X *row(int32_t j, uint32_t stride) const
     {
-        return reinterpret_cast<const double *>(
-            x + (uint64_t)(uint32_t)j * stride);
+        return reinterpret_cast<const X *>(x + (uint64_t)(uint32_t)j * stride);
     }
     __device__ __forceinline__ void fetch(int32_t j, uint32_t stride,
-                                          double2 *v) const
+                                          pair *v) const
     {
-        const double *from = row(j, stride) + at;
+        const X *from = row(j, stride) + at;
 
 #pragma unroll
         for (int q = 0; q < sixteens_in<Q>; q++) {
@@ -246,12 +254,14 @@ template <int Q, bool TAIL, access M> struct lane_columns {
 };
 
 /* acc += (rows of X of a tile, in the order of loading) times its entries. */
-template <int Q>
-__device__ __forceinline__ void multiply(const double2 (*x)[sixteens_in<Q>],
+template <int Q, class P>
+__device__ __forceinline__ void multiply(const P (*x)[sixteens_in<Q>],
                                          const double *a, double (*acc)[4])
 {
     const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 4;
-    auto turned = [&](double v) { return __shfl_sync(all_lanes, v, from); };
+    auto turned = [&](auto v) {
+        return (double)__shfl_sync(all_lanes, v, from);
+    };
 
     if constexpr (Q == 0) {
         dmma8(acc[0][0], acc[0][1], a[0], x[0][0].x);
@@ -269,16 +279,17 @@ __device__ __forceinline__ void multiply(const double2 (*x)[sixteens_in<Q>],
 
 /* acc += the products of tiles FIRST .. LAST - 1 of a group with X, all loaded
  * together; value: index of the first value of the next mask. */
-template <int FIRST, int LAST, int Q, bool TAIL, access M, class I, class V>
+template <int FIRST, int LAST, int Q, bool TAIL, access M, class X, class I,
+          class V>
 __device__ __forceinline__ void
 multiply_batch(const group_words &words,
-               const lane_columns<Q, TAIL, M> &columns, uint32_t stride,
+               const lane_columns<Q, TAIL, M, X> &columns, uint32_t stride,
                const V *val, I &value, sums<Q, TAIL> &acc)
 {
     constexpr int halves = 2 * (LAST - FIRST);
     const int lane = (int)threadIdx.x % 32;
     const uint32_t below = (1u << lane) - 1;
-    double2 x[halves][sixteens_in<Q>];
+    typename lane_columns<Q, TAIL, M, X>::pair x[halves][sixteens_in<Q>];
     V a[halves];
     double wide[halves], tail[halves / 2];
 
@@ -313,11 +324,11 @@ multiply_batch(const group_words &words,
 
 /* Adds the products of tiles FIRST .. TILES - 1 of a group with X, U at a
  * time. */
-template <int U, int TILES, int FIRST, int Q, bool TAIL, access M, class I,
-          class V>
+template <int U, int TILES, int FIRST, int Q, bool TAIL, access M, class X,
+          class I, class V>
 __device__ __forceinline__ void
 multiply_group(const group_words &words,
-               const lane_columns<Q, TAIL, M> &columns, uint32_t stride,
+               const lane_columns<Q, TAIL, M, X> &columns, uint32_t stride,
                const V *val, I &value, sums<Q, TAIL> &acc)
 {
     constexpr int behind = FIRST + U < TILES ? FIRST + U : TILES;
@@ -429,14 +440,15 @@ finish_window(const tiled<I, V> &m, const padded_blocks<double> &b,
 
 /* The thread blocks process neighbouring windows in turn; U tiles are loaded
  * together. */
-template <int THREADS, int Q, bool TAIL, int U, access M, class I, class V>
+template <int THREADS, int Q, bool TAIL, int U, access M, class X, class I,
+          class V>
 __global__ void __launch_bounds__(THREADS)
 tiles_kernel(const __grid_constant__ tiled<I, V> m,
              const __grid_constant__ padded_blocks<double> b, uint32_t stride)
 {
     constexpr unsigned warps = THREADS / 32;
     const unsigned step = gridDim.x * warps;
-    const lane_columns<Q, TAIL, M> columns(b);
+    const lane_columns<Q, TAIL, M, X> columns(b);
     unsigned w = blockIdx.x * warps + threadIdx.x / 32;
 
     if (w >= (unsigned)m.windows) return;
@@ -451,7 +463,7 @@ tiles_kernel(const __grid_constant__ tiled<I, V> m,
                                         acc);
         });
         if (!finish_window<M>(m, b, at.now.rows, acc))
-            sum_by_rows<sixteens_in<Q> + TAIL, M>(m, b, at.now.rows);
+            sum_by_rows<sixteens_in<Q> + TAIL, M, X>(m, b, at.now.rows);
         at.advance();
     }
 }

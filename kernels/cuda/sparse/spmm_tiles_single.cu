@@ -19,15 +19,6 @@ constexpr sps_window_rule rule = { 2048, 10, 4 };
 constexpr int wide_slice = 32;           /* most columns of a pass */
 template <int Q> constexpr int threads_of = Q == 1 ? 768 : 640;
 
-__device__ __forceinline__ float2 fetch_floats(const float *p)
-{
-    float2 v;
-
-    asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(v.x), "=f"(v.y) : "l"(p));
-    return v;
-}
-
 /* What a lane loads of rows of X: from slot lane / 8 of each 4, columns 2 (lane
  * % 8) and the next one of each 16.  Columns that do not exist are replaced by
  * the first one: their sums are not stored. */
@@ -59,33 +50,13 @@ template <int Q, bool PAIRS> struct float_columns {
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             if (PAIRS)
-                v[q] = fetch_floats(row + at[q]);
+                v[q] = fetch_both(row + at[q]);
             else
                 v[q] = make_float2(fetch_number(row + at[q]),
                                    fetch_number(row + next[q]));
         }
     }
 };
-
-/* acc += (rows of X of a tile, in the order of loading) times its entries. */
-template <int Q>
-__device__ __forceinline__ void multiply_floats(const float2 (*x)[Q],
-                                                const double *a,
-                                                double (*acc)[4])
-{
-    const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 4;
-    auto turned = [&](float v) {
-        return (double)__shfl_sync(all_lanes, v, from);
-    };
-
-#pragma unroll
-    for (int q = 0; q < Q; q++) {
-        const double both[4] = { turned(x[0][q].x), turned(x[0][q].y),
-                                 turned(x[1][q].x), turned(x[1][q].y) };
-
-        dmma16x8(acc[q], both, a);
-    }
-}
 
 /* acc += the products of a group of TILES tiles with X, all loaded together;
  * value: index of the first value of its first mask. */
@@ -116,7 +87,7 @@ add_group(const group_words &words, const float_columns<Q, PAIRS> &columns,
     for (int h = 0; h < halves; h++) wide[h] = (double)a[h];
 #pragma unroll
     for (int h = 0; h < halves; h += 2)
-        multiply_floats<Q>(x + h, wide + h, acc);
+        multiply<Q>(x + h, wide + h, acc);
 }
 
 /* alpha and beta, which may be in device memory, in double precision like the

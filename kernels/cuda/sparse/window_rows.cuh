@@ -63,7 +63,7 @@ __device__ __forceinline__ void finish_pair(const blocks<double> &b, int64_t i,
 /* Sums a window row by row from the CSR: 8 lanes per row, each with C pairs of
  * columns, 16 columns apart; 8 entries in flight.  Not inlined, since it is
  * rare and the tiles need the registers. */
-template <int C, access M, class I, class V>
+template <int C, access M, class X, class I, class V>
 __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
                                          const padded_blocks<double> &given,
                                          uint32_t rows)
@@ -93,7 +93,8 @@ __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
             for (int u = 0; u < 8; u++) {
                 int32_t j = __shfl_sync(all_lanes, col, u, 8);
                 double a = __shfl_sync(all_lanes, val, u, 8);
-                const double *x = b.x + j * b.ldx + 2 * l;
+                const X *x = reinterpret_cast<const X *>(b.x) + j * b.ldx +
+                             2 * l;
 
 #pragma unroll
                 for (int q = 0; q < C; q++) {
@@ -115,14 +116,14 @@ __device__ __noinline__ void sum_by_rows(const tiled<I, V> &m,
 
 /* Computes Y in the windows that store no tiles, one warp each, for a block of
  * 16 C columns. */
-template <int C, access M, class I, class V>
+template <int C, access M, class X, class I, class V>
 __global__ void __launch_bounds__(256)
 rest_kernel(const __grid_constant__ tiled<I, V> m,
             const __grid_constant__ padded_blocks<double> b)
 {
     const int w = (int)(blockIdx.x * 8 + threadIdx.x / 32);
 
-    if (w < m.bare) sum_by_rows<C, M>(m, b, m.rest[w]);
+    if (w < m.bare) sum_by_rows<C, M, X>(m, b, m.rest[w]);
 }
 
 /* ----------------------------------------------------------------- plan */
