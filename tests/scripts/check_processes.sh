@@ -59,8 +59,12 @@ quick="-nrhs 3 -threads 1 -seed 5"
 # wait.
 solves_as_one() {
     count=$((ran == 1 ? 2 : 3))
+    awk '/^%/ { next } { print "%%MatrixMarket matrix array real general"
+         print $1, 1; for (i = 1; i <= $1; i++) print 1 + i % 3 / 8; exit }' \
+        "$p2" >"$tmp/near.mtx"
     for words in "-solver block_cg -precond jacobi" "-solver auto" \
-        "-solver gmres -precond ilu0" "-solver idr -precond amg"; do
+        "-solver gmres -precond ilu0" "-solver idr -precond amg" \
+        "-solver block_cg -precond amg -near-null $tmp/near.mtx"; do
         [ $ran = 1 ] || [ "$words" = "-solver auto" ] || continue
         rm -f "$tmp/x.mtx"
         expect 0 $count -A "$p2" $quick $words -o "$tmp/x.mtx" \
