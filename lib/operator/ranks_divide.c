@@ -201,11 +201,13 @@ static void mark_used(void *data, int64_t first, int64_t last)
 
     for (int64_t p = first; p < last; p++) {
         const int64_t j = u->global[p] - u->r->A->first;
-        const uint64_t bit = UINT64_C(1) << j % 64;
+        uint64_t *word, bit;
 
-        if (!foreign(u->r, u->global[p]) &&
-            !(__atomic_load_n(&u->set->word[j / 64], __ATOMIC_RELAXED) & bit))
-            __atomic_fetch_or(&u->set->word[j / 64], bit, __ATOMIC_RELAXED);
+        if (foreign(u->r, u->global[p])) continue;
+        word = &u->set->word[j / 64];
+        bit = UINT64_C(1) << j % 64;
+        if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+            __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
     }
 }
 
