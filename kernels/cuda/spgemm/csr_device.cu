@@ -85,7 +85,7 @@ check_rows(const int64_t *__restrict__ rowptr, const int32_t *__restrict__ col,
                            end[r] <= nnz;
 
         if (!valid) atomicMin(&f->bad, (unsigned long long)(i + 32 * r));
-        if (!valid) end[r] = first[r];
+        if (!valid) first[r] = end[r] = 0;   /* of any size before */
         c[r] = first[r] + lane < end[r] ? col[first[r] + lane] : 0;
     }
 #pragma unroll
