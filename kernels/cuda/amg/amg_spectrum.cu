@@ -11,6 +11,7 @@
  * w'v, and w - alpha v with its norm and S w; the last thread block of a sum
  * adds up the partial sums and computes the factor.  Bytes of a step: the
  * matrix once, and vectors 11 times. */
+#include "core/comm.h"
 #include "cuda/amg/coarse.cuh"
 #include "cuda/amg/row_sums.cuh"
 
@@ -477,10 +478,15 @@ void read_results(const coefficients *c, double *diagonal, double *off,
     for (int i = 0; i < 2; i++) bound[i] = number_of(c->bound[i]);
 }
 
-/* r->column = s of all columns. */
+/* r->column = s of all columns.  A process that has had no memory until here has
+ * said so at the latest by the sum: who waits for a queued message waits for the
+ * GPU. */
 sps_status spread_scale(holder &h, int64_t columns, room *r)
 {
+    double none = 0;
+
     SPS_TRY_RETURN(h.take(columns, &r->column));
+    SPS_TRY_RETURN(spsi_reduce(r->ctx, &none, 1));
     SPS_CUDA(r->ctx, cudaMemcpyAsync(own_part(r, r->column), r->s,
                                      (size_t)r->n * sizeof *r->s,
                                      cudaMemcpyDeviceToDevice,
