@@ -2,8 +2,10 @@
 /* standins.c - functions that MUMPS, METIS and PORD find here instead of in
  * libc, in Fortran's run-time library or in MPI.  The module is loaded with
  * RTLD_DEEPBIND, so that it and the libraries that it loads search their own
- * scope first, in which the module comes first.  Nothing outside of that scope
- * sees these functions.
+ * scope first, in which the module comes first.  Code outside of that scope
+ * does not see these functions; but a library is in a process once: one that
+ * the process had loaded before keeps libc's, and one that is loaded here
+ * (MUMPS, libgfortran) keeps these for whoever uses it later.
  *
  *   exit, raise,      a library that gives up ends the process (MUMPS by
  *   mpi_abort_,       MPI_ABORT, PORD by exit, METIS by raise, an ALLOCATE of
@@ -45,7 +47,8 @@ void srand(unsigned seed)
 static _Noreturn void give_up(void)
 {
     if (spsi_standins.armed) longjmp(spsi_standins.back, 1);
-    /* Not reached: these functions are called within a guarded call only. */
+    /* Not reached by the module, whose calls are guarded; by another user of a
+     * library that was loaded here. */
     abort();
 }
 
