@@ -172,10 +172,15 @@ static sps_status take_nodes(over_ranks *w, const sps_options *opt)
     const sps_ranks *r = M->A->ranks;
     const sps_halo *h = r->halo;
     const sps_operator *own = r->interior;
+    const sps_block *given = opt->near_null_basis;
     sps_options o = *opt;
     bool same;
     sps_status st = SPS_OK;
 
+    /* Their norms are sums over processes. */
+    SPS_TRY(agree(M->ctx, given ? given->k : 0, &same));
+    SPS_REQUIRE(M->ctx, same, SPS_EUNFIT, "amg: near_null_basis does not have "
+                "as many vectors on all processes");
     /* Most rows show the blocks as well as all. */
     if (!w->fine.inherited && r->inner->nnz < r->edge->nnz)
         SPS_TRY(spsi_ranks_own(M->A, &own));
