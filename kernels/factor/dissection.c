@@ -68,7 +68,7 @@ static bool dissect(const sps_factor_matrix *A, graph *g)
     options[METIS_OPTION_SEED] = 1;
     spsi_standins_seed();
     if (setjmp(spsi_standins.back) == 0) {
-        spsi_standins.armed = true;
+        spsi_standins_arm();
         good = METIS_NodeND(&n, g->start + 1, g->next, NULL, options, g->turn,
                             g->place) == METIS_OK;
     }
@@ -133,7 +133,7 @@ static bool divide(const sps_factor_matrix *A, graph *g, int parts,
     options[METIS_OPTION_UFACTOR] = 1;
     spsi_standins_seed();
     if (setjmp(spsi_standins.back) == 0) {
-        spsi_standins.armed = true;
+        spsi_standins_arm();
         good = METIS_PartGraphRecursive(&n, &weights, g->start + 1, g->next,
                                         NULL, NULL, NULL, &count, share, NULL,
                                         options, &cut, part) == METIS_OK;

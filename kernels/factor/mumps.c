@@ -90,7 +90,7 @@ static int call(DMUMPS_STRUC_C *id, int job)
         gone = true;
         return SPS_FACTOR_GAVE_UP;
     }
-    spsi_standins.armed = true;
+    spsi_standins_arm();
     id->job = job;
     dmumps_c(id);
     spsi_standins.armed = false;

@@ -21,6 +21,7 @@
  * Only one caller at a time may use them (lib/core/factors.h). */
 #include "factor/standins.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 
 standins spsi_standins;
@@ -44,25 +45,46 @@ void srand(unsigned seed)
     state = seed;
 }
 
-static _Noreturn void give_up(void)
+void spsi_standins_arm(void)
 {
-    if (spsi_standins.armed) longjmp(spsi_standins.back, 1);
-    /* Not reached by the module, whose calls are guarded; by another user of a
-     * library that was loaded here. */
-    abort();
+    spsi_standins.thread = pthread_self();
+    spsi_standins.armed = true;
 }
 
+/* Returns unless the calling thread has a guarded call in progress. */
+static void return_to_guard(void)
+{
+    if (spsi_standins.armed &&
+        pthread_equal(spsi_standins.thread, pthread_self()))
+        longjmp(spsi_standins.back, 1);
+}
+
+/* Outside of a guarded call, which only another user of a library that was
+ * loaded here can be, exit and raise are those of libc. */
 _Noreturn void exit(int code)
 {
-    (void)code;
-    give_up();
+    void (*next)(int);
+
+    return_to_guard();
+    *(void **)&next = dlsym(RTLD_NEXT, "exit");
+    if (next) next(code);
+    abort();
 }
 
 int raise(int signal);
 int raise(int signal)
 {
-    (void)signal;
-    give_up();
+    int (*next)(int);
+
+    return_to_guard();
+    *(void **)&next = dlsym(RTLD_NEXT, "raise");
+    return next ? next(signal) : -1;
+}
+
+static _Noreturn void give_up(void)
+{
+    return_to_guard();
+    abort();
 }
 
 /* Functions whose arguments are not used; the name that others call is given to

@@ -13,7 +13,7 @@ trap 'rm -rf "$tmp"' EXIT
 failures=0
 fail() { echo "FAIL: $*"; failures=$((failures + 1)); }
 
-${CC:-cc} -shared -fPIC -O1 -w -Wl,-soname,"$name" -o "$tmp/$name" \
+${CC:-cc} -shared -fPIC -O1 -w -pthread -Wl,-soname,"$name" -o "$tmp/$name" \
     "$src/tests/scripts/ending_mumps.c" ||
     { echo "skipped: no library can be made"; exit 77; }
 for way in exit raise mpi stop runtime memory; do
@@ -25,5 +25,11 @@ for way in exit raise mpi stop runtime memory; do
         fail "$way: not told: $said"
     echo "$said" | grep 'NOISE' && fail "$way: printed"
 done
+# Another thread's exit is its own business.
+WAY=elsewhere LD_LIBRARY_PATH=$tmp:$LD_LIBRARY_PATH \
+    ./tools/spsolve -A "$src/data/poisson3d.mtx" -precond factor \
+    >/dev/null 2>&1
+status=$?
+[ $status -eq 7 ] || fail "exit of another thread: exit status $status"
 [ $failures -eq 0 ] && echo "what ends or prints under the factor module: good"
 exit $((failures > 0))

@@ -2,6 +2,7 @@
 /* ending_mumps.c - check_factor_ends.sh: a library in place of MUMPS whose
  * analysis prints, and then ends the process in the way that WAY names. */
 #include <dmumps_c.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,21 @@ static void print(void)
     perror("NOISE 5");
 }
 
+/* What code of somebody else does: it ends the process. */
+static void *end_elsewhere(void *unused)
+{
+    (void)unused;
+    exit(7);
+}
+
 static void end(const char *way)
 {
     int code = 1;
+    pthread_t other;
 
+    if (!strcmp(way, "elsewhere") &&
+        !pthread_create(&other, NULL, end_elsewhere, NULL))
+        pthread_join(other, NULL);
     if (!strcmp(way, "exit")) exit(3);
     if (!strcmp(way, "raise")) raise(SIGABRT);
     if (!strcmp(way, "mpi")) mpi_abort_(&code, &code, &code);
