@@ -373,6 +373,17 @@ bool spsi_blocks_overlap(const sps_block *X, const sps_block *Y)
            !side_by_side(first, then, bytes);
 }
 
+static sps_status check_values(const sps_operator *op)
+{
+    sps_status st = SPS_OK;
+
+    SPS_REQUIRE(op->ctx, !op->incomplete, SPS_EINVAL, "the last call of "
+                "sps_operator_set_values failed: call it again before a "
+                "product");
+fail:
+    return st;
+}
+
 sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
                                const sps_block *Y)
 {
@@ -381,6 +392,7 @@ sps_status spsi_operator_check(const sps_operator *op, const sps_block *X,
 
     SPS_REQUIRE(ctx, !ctx->dead, SPS_EDEVICE, "the GPU failed before; this "
                 "context can only be destroyed");
+    SPS_TRY(check_values(op));
     SPS_REQUIRE(ctx, X->ctx == ctx && Y->ctx == ctx, SPS_EINVAL,
                 "operator and blocks belong to different contexts");
     SPS_REQUIRE(ctx, X->n == op->ncol && Y->n == op->n && X->k == Y->k,
@@ -473,10 +485,16 @@ sps_status spsi_operator_apply_plain(const sps_operator *op, double alpha,
                                      const sps_block *X, double beta,
                                      sps_block *Y)
 {
+    sps_status st;
+
     if (op->ranks) return spsi_ranks_apply(op, true, alpha, X, beta, Y);
     if (op->callback.apply || op->n == 0 || X->k == 0)
         return sps_operator_apply(op, alpha, X, beta, Y);
+    SPS_TRY(check_values(op));
     return multiply(op->plain, op->plain, alpha, X, beta, Y);
+
+fail:
+    return st;
 }
 
 /* ----------------------------------------------------------------- sample */

@@ -95,6 +95,8 @@ struct sps_operator {
     sps_plan *plain;          /* to verify (operator.c); may equal block */
     sps_operator_choice choice;
     int64_t version;          /* number of calls that have set new values */
+    bool incomplete;          /* the last of them failed, so that a plan may have
+                                 lost its values: products are refused */
     struct sps_reordering *reordered;   /* for solvers (reorder.h), or NULL */
     sps_ranks *ranks;         /* own rows of a matrix distributed over
                                  several processes, or NULL; with it A and

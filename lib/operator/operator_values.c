@@ -228,10 +228,12 @@ sps_status spsi_operator_refresh(sps_operator *op)
 
     op->cache->norm = -1.0;
     op->version++;
+    op->incomplete = true;
     SPS_TRY(refresh(op->block));
     if (op->vector != op->block) SPS_TRY(refresh(op->vector));
     if (op->plain != op->block) SPS_TRY(refresh(op->plain));
     SPS_TRY(refresh(op->cache->sddmm));
+    op->incomplete = false;
 fail:
     return st;
 }

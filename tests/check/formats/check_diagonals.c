@@ -240,6 +240,61 @@ START_TEST(a_refresh_that_lacks_memory_can_be_repeated)
 }
 END_TEST
 
+/* New values need larger arrays, of which each is refused in turn: a product
+ * without its values fails, one with all of them does not. */
+static void lose_values(const char *kernel)
+{
+    fail_alloc memory = { .allowed = -1 };
+    sps_context_options o;
+    sps_options w;
+    sps_context *own = NULL;
+    sps_operator *op = NULL;
+    sps_block *x = NULL, *y = NULL;
+    sps_csr *A;
+    sps_status st = SPS_ENOMEM;
+    double *val;
+    int refused = 0;
+
+    sps_context_options_default(&o);
+    o.place = SPS_HOST;
+    o.host = fail_alloc_host(&memory);
+    ck_assert(sps_context_create(&o, &own, NULL) == SPS_OK);
+    A = stencil(own, 40, 1);
+    val = malloc((size_t)A->nnz * sizeof *val);
+    memcpy(val, A->val, (size_t)A->nnz * sizeof *val);
+    sps_options_default(&w);
+    w.kernel = kernel;
+    OK(own, sps_operator_csr(own, A, 1, &w, &op));
+    OK(own, sps_block_create(own, A->ncol, 1, &x));
+    OK(own, sps_block_create(own, A->nrow, 1, &y));
+    OK(own, sps_operator_set_values(op, val, SPS_HOST));
+    for (int64_t p = 0; p < A->nnz; p++) val[p] = (double)p / 3;
+    for (long allowed = 0; st != SPS_OK; allowed++) {
+        fail_alloc_allow(&memory, allowed);
+        st = sps_operator_set_values(op, val, SPS_HOST);
+        fail_alloc_allow(&memory, -1);
+        if (sps_operator_apply(op, 1, x, 0, y) == SPS_OK) continue;
+        ck_assert_int_eq(st, SPS_ENOMEM);
+        ck_assert(strstr(sps_context_error(own), "call it again"));
+        refused++;
+    }
+    ck_assert_int_gt(refused, 0);
+    sps_block_destroy(&x);
+    sps_block_destroy(&y);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(own, &A);
+    sps_context_destroy(&own);
+    free(val);
+    ck_assert(memory.live == 0 && memory.mismatches == 0);
+}
+
+START_TEST(a_product_without_its_values_is_refused)
+{
+    lose_values("spmv.diagonals");
+    lose_values("spmm.runs");
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(symmetric_values_are_held_once),
     RUNNER_TEST(new_values_need_not_be_symmetric),
@@ -247,5 +302,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(its_kernel_bids_where_it_gains),
     RUNNER_TEST(a_matrix_without_entries_has_no_diagonals),
     RUNNER_TEST(a_refresh_that_lacks_memory_can_be_repeated),
+    RUNNER_TEST(a_product_without_its_values_is_refused),
 };
 RUNNER_MAIN_WITHIN("diagonals", tests, open_context, close_context)
