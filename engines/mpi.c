@@ -8,12 +8,12 @@
  * Messages of more than MOST bytes are sent in pieces, because MPI counts by
  * int.
  *
- * A process that waits within MPI looks for messages without a pause, MPICH
- * always and Open MPI unless it was told otherwise.  Where processes share
- * cores, the one that the others wait for then runs only when the system takes
- * a core from them: of 132 small solves by 3 processes of MPICH on two busy cores
- * 18 were done in 15 minutes, and all in 4 s if who waits yields.  So waits yield
- * there. */
+ * A process that waits within MPI polls for messages without a pause: MPICH
+ * always, Open MPI by default.  Where there are more processes than cores, the
+ * one that is waited for then runs only when the scheduler preempts a polling
+ * one: of 132 small solves by 3 processes of MPICH on two busy cores 18 ended
+ * in 15 minutes, and all of them in 4 s when waiting processes yield.  So they
+ * yield where cores are shared. */
 #include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/backend.h"
+#include "core/team.h"
 #include "core/timer.h"
 #include "plan/kernel.h"
 
@@ -123,6 +124,26 @@ int64_t spsi_halo_row(const sps_halo *h, int64_t col)
 {
     if (col < h->low) return h->ghost[col];
     return col < h->low + h->n ? h->first + col - h->low : h->ghost[col - h->n];
+}
+
+typedef struct naming {
+    const sps_halo *h;
+    const int32_t *col;
+    int64_t *global;
+} naming;
+
+static void name_entries(void *data, int64_t first, int64_t last)
+{
+    const naming *j = data;
+
+    for (int64_t p = first; p < last; p++)
+        j->global[p] = j->h ? spsi_halo_row(j->h, j->col[p]) : j->col[p];
+}
+
+void spsi_halo_rows(sps_context *ctx, const sps_halo *h, const int32_t *col,
+                    int64_t count, int64_t *global)
+{
+    spsi_team_run(ctx, count, count, name_entries, &(naming){ h, col, global });
 }
 
 sps_status spsi_halo_trade_packed(sps_halo *h, const void *out, size_t each,

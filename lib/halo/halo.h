@@ -58,6 +58,9 @@ int64_t spsi_halo_ghost(const sps_halo *h, int64_t row);
 
 /* Returns the global number of column `col` of spsi_ranks_rows. */
 int64_t spsi_halo_row(const sps_halo *h, int64_t col);
+/* global[p] = the global number of column col[p], or without h col[p] itself. */
+void spsi_halo_rows(sps_context *ctx, const sps_halo *h, const int32_t *col,
+                    int64_t count, int64_t *global);
 
 /* Fills in m with one message for each neighbour that has items, of `each`
  * bytes an item; those of peer[i] are numbers at[i] .. at[i+1] - 1.  Returns

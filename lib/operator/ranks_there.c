@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/options.h"
-#include "core/team.h"
 #include "matrix/some_rows.h"
 
 /* Creates the interior rows from those of X; r->row and r->edge are known. */
@@ -26,20 +25,6 @@ fail:
     return st;
 }
 
-typedef struct naming {
-    const sps_halo *h;
-    const int32_t *col;
-    int64_t *global;
-} naming;
-
-static void name_entries(void *data, int64_t first, int64_t last)
-{
-    const naming *j = data;
-
-    for (int64_t p = first; p < last; p++)
-        j->global[p] = j->h ? spsi_halo_row(j->h, j->col[p]) : j->col[p];
-}
-
 sps_status spsi_ranks_take_there(sps_context *ctx, sps_ranks *r,
                                  const spsi_rows_there *t, int64_t **global_p)
 {
@@ -50,8 +35,7 @@ sps_status spsi_ranks_take_there(sps_context *ctx, sps_ranks *r,
                               &r->rows));
     SPS_TRY(spsi_rows_pick(ctx, t->X, r->row, r->rows, &r->edge));
     SPS_TRY(SPS_NEW(ctx, r->edge->nnz, global_p));
-    spsi_team_run(ctx, r->edge->nnz, r->edge->nnz, name_entries,
-                  &(naming){ t->h, r->edge->col, *global_p });
+    spsi_halo_rows(ctx, t->h, r->edge->col, r->edge->nnz, *global_p);
     SPS_TRY(inner_there(ctx, r, t, &r->inner));
 fail:
     return st;
@@ -128,7 +112,8 @@ fail:
     return st;
 }
 
-/* *edge_p = the boundary rows of X as those of r, with the same columns. */
+/* *edge_p = the boundary rows of X, with the columns of r->edge, whose pattern
+ * they have. */
 static sps_status edge_there(sps_context *ctx, const sps_ranks *r,
                              const sps_csr *X, sps_csr **edge_p)
 {

@@ -101,7 +101,7 @@ static sps_status wrap_rows(over_ranks *w)
     sps_status st;
 
     SPS_TRY(SPS_NEW(M->ctx, C->nnz + 1, &w->global));
-    spsi_amg_globalise(M->ctx, NULL, C, w->global);
+    spsi_halo_rows(M->ctx, NULL, C->col, C->nnz, w->global);
     SPS_TRY(sps_csr_wrap_rows(M->ctx, w->span.first, C->nrow, w->span.columns,
                               C->nnz, C->rowptr, w->global, C->val, SPS_F64,
                               SPS_BORROW, &w->rows));

@@ -44,13 +44,9 @@ sps_status spsi_amg_project(over_ranks *w, bool again);
 /* over_ranks_spectrum.c: as spsi_amg_bounds, for the rows of all processes. */
 sps_status spsi_amg_bounds_across(over_ranks *w, double *bound);
 
-/* over_ranks_parts.c.  The first function sets global[p] to the number of
- * column T->col[p] of span.rows in the whole, or, if h is NULL, to that
- * column.  The second makes the operators and blocks of the cycle in the
+/* over_ranks_parts.c: makes the operators and blocks of the cycle in the
  * precision m->floats, again if they exist; w->span.rows are the own rows.
  * EUNFIT, on all processes, if values do not fit single precision. */
-void spsi_amg_globalise(sps_context *ctx, const sps_halo *h, const sps_csr *T,
-                        int64_t *global);
 sps_status spsi_amg_open_across(over_ranks *w);
 /* over_ranks_device.c: the first makes these operators, the second w->coarse,
  * from matrices in device memory. */

@@ -96,29 +96,6 @@ fail:
 
 /* ------------------------------------------------------------- restriction */
 
-typedef struct numbering {
-    const sps_halo *h;
-    const sps_csr *T;
-    int64_t *global;
-} numbering;
-
-static void number(void *data, int64_t first, int64_t last)
-{
-    const numbering *n = data;
-
-    for (int64_t p = first; p < last; p++) {
-        const int64_t j = n->T->col[p];
-
-        n->global[p] = n->h ? spsi_halo_row(n->h, j) : j;
-    }
-}
-
-void spsi_amg_globalise(sps_context *ctx, const sps_halo *h, const sps_csr *T,
-                        int64_t *global)
-{
-    spsi_team_run(ctx, T->nnz, T->nnz, number, &(numbering){ h, T, global });
-}
-
 /* *d_p = D_c^-1 of own rows, or NULL if A_c is solved by a dense inverse. */
 static sps_status coarse_inverse(const over_ranks *w, double **d_p)
 {
@@ -172,7 +149,7 @@ static sps_status set_restriction(over_ranks *w, const double *inverse)
     SPS_TRY(coarse_inverse(w, &below));
     SPS_TRY(scaled(w, R, below, all, &val));
     SPS_TRY(SPS_NEW(h->ctx, R->nnz + 1, &global));
-    spsi_amg_globalise(h->ctx, h, R, global);
+    spsi_halo_rows(h->ctx, h, R->col, R->nnz, global);
     SPS_TRY(make_across(w, R, global, val, h->first, h->n, h->whole,
                         &l->parts.restrict_op));
 fail:
@@ -201,7 +178,7 @@ static sps_status make_upward(const over_ranks *w, const sps_csr *T,
         return spsi_operator_valued(ctx, &S, w->fine.super.width, type_of(w),
                                     op_p);
     SPS_TRY(SPS_NEW(ctx, T->nnz + 1, &global));
-    spsi_amg_globalise(ctx, NULL, T, global);
+    spsi_halo_rows(ctx, NULL, T->col, T->nnz, global);
     SPS_TRY(make_across(w, T, global, val, s->first, s->own_columns,
                         s->columns, op_p));
 fail:

@@ -191,30 +191,18 @@ static outcome attempt(const way *w, int64_t layers, bool timed)
     return is;
 }
 
-/* Returns the largest number of layers that has room. */
-static int64_t most_layers(const way *w)
+/* Returns the largest number of layers that has room, or, if `kept`, of which
+ * the operator keeps A on the GPU. */
+static int64_t most_layers(const way *w, bool kept)
 {
     int64_t least = 1, over = (int64_t)(limit / 3 / 8) / columns / 4096;
 
     while (over - least > 1) {
         const int64_t middle = (least + over) / 2;
+        const outcome is = attempt(w, middle, false);
 
-        if (attempt(w, middle, false).room) least = middle;
+        if (kept ? !is.far : is.room) least = middle;
         else over = middle;
-    }
-    return least;
-}
-
-/* The largest number of layers of which the operator keeps A on the GPU. */
-static int64_t most_kept(const way *w)
-{
-    int64_t least = 1, over = (int64_t)(limit / 3 / 8) / columns / 4096;
-
-    while (over - least > 1) {
-        const int64_t middle = (least + over) / 2;
-
-        if (attempt(w, middle, false).far) over = middle;
-        else least = middle;
     }
     return least;
 }
@@ -235,7 +223,7 @@ int main(int argc, char **argv)
     limit = (size_t)(argc > 1 ? atoll(argv[1]) : 1000) * 1000000;
     columns = argc > 2 ? atoi(argv[2]) : 16;
     for (int i = 0; i < WAYS; i++) {
-        const int64_t layers = most_layers(&ways[i]);
+        const int64_t layers = most_layers(&ways[i], false);
         const outcome is = attempt(&ways[i], layers, true);
 
         if (i == 0) first = layers;
@@ -245,6 +233,6 @@ int main(int argc, char **argv)
     }
     for (int i = 3; i < WAYS; i++)
         print(i == 3 ? "kept on the GPU" : "kept, options named",
-              attempt(&ways[i], most_kept(&ways[i]), true), rows);
+              attempt(&ways[i], most_layers(&ways[i], true), true), rows);
     return 0;
 }
