@@ -386,7 +386,7 @@ static sps_status take_rows(const sps_block *X, const int32_t *row,
 
     if (Y->n == 0 || Y->k == 0) return SPS_OK;
     if (w->aside) s->stream = w->side;
-    st = spsi_cuda_take_rows(X, row, Y);
+    st = X->ctx->backend->take_rows(X, row, Y);
     s->stream = usual;
     return st;
 }
