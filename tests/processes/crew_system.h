@@ -15,6 +15,9 @@ typedef struct crew_system {
     const double *b;          /* n x k, row-major; NULL: random */
     double *x;                /* n x k: gets the solution, or NULL */
     int k;                    /* at most CREW_COLUMNS */
+    const double *near;       /* n x vectors, row-major: near_null_basis */
+    int vectors;
+    const double *coords;     /* n x 3: each row is a node */
     int allowed;              /* once the blocks are made, allocations of a
                                  member with an allocator that succeed */
     int64_t gathered;         /* of sps_ranks */
@@ -22,6 +25,19 @@ typedef struct crew_system {
     sps_result result;        /* without arrays */
     sps_stop column[CREW_COLUMNS];
 } crew_system;
+
+/* *X_p = n rows of `from`, k numbers each, from row `first` on; NULL if there
+ * are none. */
+static inline sps_status crew_part(const crew_member *m, const double *from,
+                                   int k, int64_t first, int64_t n,
+                                   sps_block **X_p)
+{
+    sps_status st = from ? sps_block_create(m->ctx, n, k, X_p) : SPS_OK;
+
+    return st || !from ? st
+         : sps_block_set(*X_p, 0, k, from + first * k, k, SPS_ROW_MAJOR,
+                         SPS_HOST);
+}
 
 /* Solves; m->st is the status. */
 static inline void crew_solve(crew_member *m, crew_system *c)
@@ -32,7 +48,7 @@ static inline void crew_solve(crew_member *m, crew_system *c)
     sps_csr *own = NULL;
     sps_operator *op = NULL;
     sps_solver *s = NULL;
-    sps_block *B = NULL, *X = NULL;
+    sps_block *B = NULL, *X = NULL, *near = NULL, *at = NULL;
     sps_result r = { .struct_size = sizeof r };
 
     m->st = crew_rows(m, c->A, &own);
@@ -42,6 +58,10 @@ static inline void crew_solve(crew_member *m, crew_system *c)
         m->st = c->b ? sps_block_set(B, 0, k, c->b + first * k, k,
                                      SPS_ROW_MAJOR, SPS_HOST)
                      : sps_block_random(B, 3);
+    if (!m->st) m->st = crew_part(m, c->near, c->vectors, first, n, &near);
+    if (!m->st) m->st = crew_part(m, c->coords, 3, first, n, &at);
+    c->opt.near_null_basis = near;
+    c->opt.coords = at;
     if (m->host) fail_alloc_allow(m->host->data, c->allowed);
     if (!m->st) m->st = sps_operator_csr(m->ctx, own, k, &c->opt, &op);
     if (!m->st && op->ranks) op->ranks->gathered = c->gathered;
@@ -60,6 +80,8 @@ static inline void crew_solve(crew_member *m, crew_system *c)
     sps_operator_destroy(&op);
     sps_block_destroy(&B);
     sps_block_destroy(&X);
+    sps_block_destroy(&near);
+    sps_block_destroy(&at);
     sps_csr_destroy(m->ctx, &own);
 }
 

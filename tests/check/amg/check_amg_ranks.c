@@ -24,6 +24,10 @@ typedef struct work {
     bool in_doubles[CREW];    /* the cycle of a rank is in double precision */
     int allocations;          /* of rank 1 that succeed */
     int iterations, spread;   /* levels that are spread */
+    const double *near;       /* near_null_basis of the whole */
+    int vectors;
+    bool wider;               /* rank 1 has one vector more */
+    const double *coords;     /* n x 3: solve reorders by them */
     double forth, back;       /* x'M y and y'M x */
     double *z;                /* n x K: M R */
 } work;
@@ -62,11 +66,14 @@ static void solve(crew_member *m)
 {
     work *w = m->data;
     crew_system c = { .A = w->A, .k = K, .allowed = w->allocations,
-                      .gathered = GATHERED };
+                      .gathered = GATHERED, .near = w->near,
+                      .vectors = w->vectors + (w->wider && m->rank == 1) };
 
     sps_options_default(&c.opt);
     c.opt.solver = "block_cg";
     c.opt.precond = "amg";
+    if (w->coords) c.opt.reorder = "morton";
+    c.coords = w->coords;
     crew_solve(m, &c);
     if (!m->st && c.result.stop != SPS_STOP_CONVERGED) m->st = SPS_EBUG;
     if (m->rank == 0) w->iterations = c.result.iterations;
@@ -140,8 +147,8 @@ START_TEST(levels_of_a_structure_are_spread)
 }
 END_TEST
 
-/* Of 9 planes each rank has 3, and of about 3 planes of the second level one, so
- * that all of its rows are coupled to those of others. */
+/* Of 9 planes each rank has 3, and of about 3 planes of the second level one,
+ * so that all of its rows are coupled to those of others. */
 START_TEST(a_level_may_have_rows_at_borders_only)
 {
     takes_at_most("poisson7 60 60 9", 3, 4);
@@ -167,6 +174,130 @@ START_TEST(a_diagonal_matrix_has_no_coarse_level)
     }
     all_went_well(crew_run(member, 3, solve, &w), "diagonal", 3);
     ck_assert_int_le(w.iterations, 3);
+}
+END_TEST
+
+/* -------------------------------------------------- vectors of the caller */
+
+/* Those of the solve by 2, 3 and 5 ranks are at most `more` above one rank's,
+ * which must be at most `most`. */
+static void takes_with_vectors(work w, const char *line, int most, int more)
+{
+    static const int few[] = { 1, 2, 3, 5 };
+
+    for (int i = 0; i < 4; i++) {
+        if (runner_quick() && i == 2) continue;
+        all_went_well(crew_run(member, few[i], solve, &w), line, few[i]);
+        ck_assert_msg(w.iterations <= most + (i ? more : 0), "%s, %d ranks: "
+                      "%d iterations", line, few[i], w.iterations);
+    }
+}
+
+/* Multiplies A by D from both sides, and returns the diagonal of D^-1, the
+ * near-null vector of D A D. */
+static double *change_units(whole *g)
+{
+    const int64_t n = g->g.rows;
+    double *one = malloc((size_t)n * sizeof *one);
+
+    for (int64_t i = 0; i < n; i++) {
+        one[i] = ldexp(1, -(int)(i % 5));
+        for (int64_t p = g->rowptr[i]; p < g->rowptr[i + 1]; p++)
+            g->val[p] *= ldexp(1, (int)(i % 5) + g->col[p] % 5);
+    }
+    return one;
+}
+
+/* Constants are far from the near-null vector then.  With reordering rows of
+ * vectors move between processes as those of A do. */
+START_TEST(a_vector_of_the_caller_replaces_constants)
+{
+    whole g = make("poisson7 20");
+    double *one = change_units(&g);
+    double *at = calloc((size_t)g.g.rows * 3, sizeof *at);
+    sps_csr A = wrap(&g);
+    work w = { .A = &A };
+
+    for (int size = 1; size <= 3; size += 2) {
+        all_went_well(crew_run(member, size, solve, &w), "constants", size);
+        ck_assert_int_gt(w.iterations, 12);
+    }
+    w.near = one;
+    w.vectors = 1;
+    takes_with_vectors(w, "vectors", 9, 1);
+    for (int64_t i = 0; i < 3 * A.nrow; i++)
+        at[i] = gen_coordinate(&g.g, i / 3, (int)(i % 3));
+    w.coords = at;
+    takes_with_vectors(w, "vectors, morton", 10, 1);
+    free(one);
+    free(at);
+    drop(&g);
+}
+END_TEST
+
+/* Translations of a node and its rotations, as rows 3 node .. + 2. */
+static double *rigid_modes(whole *g)
+{
+    double *modes = calloc((size_t)g->g.rows * 6, sizeof *modes);
+
+    for (int64_t i = 0; i < g->g.rows; i++) {
+        const int c = (int)(i % 3), next = (c + 1) % 3, last = (c + 2) % 3;
+
+        modes[6 * i + c] = 1;
+        modes[6 * i + 3 + next] = gen_coordinate(&g->g, i / 3, last);
+        modes[6 * i + 3 + last] = -gen_coordinate(&g->g, i / 3, next);
+    }
+    return modes;
+}
+
+START_TEST(rigid_body_modes_of_the_caller_are_as_good_as_on_one)
+{
+    whole g = make("elasticity 10");
+    double *modes = rigid_modes(&g);
+    sps_csr A = wrap(&g);
+    work w = { .A = &A };
+
+    crew_unit = 3;
+    all_went_well(crew_run(member, 2, solve, &w), "constants", 2);
+    ck_assert_int_ge(w.iterations, 12);
+    w.near = modes;
+    w.vectors = 6;
+    takes_with_vectors(w, "modes", 10, 2);
+    crew_unit = 1;
+    free(modes);
+    drop(&g);
+}
+END_TEST
+
+/* All ranks fail with st; or rank 1 only, and the others know it. */
+static void refuses_vectors(work w, sps_status st, bool one, const char *text)
+{
+    ck_assert_msg(crew_run(member, 3, solve, &w), "%s: a deadlock", text);
+    for (int r = 0; r < 3; r++)
+        ck_assert_msg(member[r].st == (one && r != 1 ? SPS_EPEER : st) &&
+                      ((one && r != 1) || strstr(member[r].error, text)),
+                      "%s, rank %d: %d, %s", text, r, (int)member[r].st,
+                      member[r].error);
+}
+
+/* A vector may be zero on one process, but not on all. */
+START_TEST(vectors_are_judged_by_the_rows_of_all)
+{
+    whole g = make("poisson7 12");
+    sps_csr A = wrap(&g);
+    double *X = calloc((size_t)A.nrow * 2 + 1, sizeof *X);
+    work w = { .A = &A, .near = X, .vectors = 1 };
+
+    refuses_vectors(w, SPS_EINVAL, false, "the norm of vector 1 of 1 is 0");
+    w.wider = true;
+    refuses_vectors(w, SPS_EUNFIT, false, "as many vectors on all processes");
+    w.wider = false;
+    X[A.nrow - 1] = NAN;
+    refuses_vectors(w, SPS_EINVAL, false, "the norm of vector 1 of 1 is nan");
+    for (int64_t i = 0; i < A.nrow; i++) X[i] = i < crew_first(A.nrow, 3, 2);
+    all_went_well(crew_run(member, 3, solve, &w), "zero on one", 3);
+    free(X);
+    drop(&g);
 }
 END_TEST
 
@@ -339,6 +470,9 @@ static const runner_test tests[] = {
     RUNNER_TEST(levels_of_a_structure_are_spread),
     RUNNER_TEST(a_level_may_have_rows_at_borders_only),
     RUNNER_TEST(a_diagonal_matrix_has_no_coarse_level),
+    RUNNER_TEST(a_vector_of_the_caller_replaces_constants),
+    RUNNER_TEST(rigid_body_modes_of_the_caller_are_as_good_as_on_one),
+    RUNNER_TEST(vectors_are_judged_by_the_rows_of_all),
     RUNNER_TEST(a_cycle_is_symmetric_and_follows_new_values),
     RUNNER_TEST(values_far_apart_are_kept_in_double_precision_on_all),
     RUNNER_TEST(a_process_out_of_memory_ends_the_call_on_all),
