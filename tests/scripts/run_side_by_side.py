@@ -26,9 +26,9 @@ LOGS = os.path.abspath(os.environ.get("LOGS", os.path.join(STAGE, "tests")))
 # These take longest and start first, case by case.  All others are a job each.
 LONG = ["api_brutal", "conform_kernels", "check_steps", "conform_best",
         "conform_best_ends", "conform_nonsymmetric", "conform_ranks",
-        "properties", "conform_backend", "check_ranks", "conform_solvers",
-        "conform_verdict", "conform_truth", "check_chain", "check_incomplete",
-        "check_amg_set_up"]
+        "properties", "conform_backend", "check_ranks", "check_ranks_solves",
+        "conform_solvers", "conform_verdict", "conform_truth", "check_chain",
+        "check_incomplete", "check_amg_set_up"]
 # A process for each case, which loads the module anew, takes five times as long;
 # these need it, because a case sees what an earlier one has loaded.
 FORKED = ["check_factor_process"]
