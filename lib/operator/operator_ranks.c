@@ -144,9 +144,16 @@ static double product_seconds(const sps_ranks *r, const spsi_uses *u)
     return rate > 0 ? bytes / rate : 0;
 }
 
-/* Decides whether products of boundary rows are added in place, which takes
- * less than gathering their operands if they are few; and whether products of
- * an X of floats are possible, on all processes. */
+/* Products of boundary rows are added in place where these are few, which takes
+ * less than gathering their operands. */
+void spsi_ranks_choose_adds(sps_ranks *r)
+{
+    r->adds = spsi_wire(r->halo->ctx) && !r->boundary->local.far &&
+              r->edge->nnz <= r->A->nnz / FEW;
+}
+
+/* Decides whether products of boundary rows are added in place; and whether
+ * products of an X of floats are possible, on all processes. */
 static sps_status choose_ways(sps_context *ctx, sps_ranks *r, int width)
 {
     const sps_plan *plan = r->interior->block;
@@ -157,8 +164,7 @@ static sps_status choose_ways(sps_context *ctx, sps_ranks *r, int width)
     bool never;
     sps_status st;
 
-    r->adds = spsi_wire(ctx) && !r->boundary->local.far &&
-              r->edge->nnz <= r->A->nnz / FEW;
+    spsi_ranks_choose_adds(r);
     never = !r->adds || r->interior->dtype != SPS_F64 || !plan ||
             !plan->kernel->mixes || !plan->kernel->mixes(plan, &args);
     SPS_TRY(spsi_comm_any(ctx, never, &never));
@@ -463,7 +469,7 @@ sps_status spsi_ranks_share(const sps_operator *of, sps_dtype blocks,
     r = op->ranks;
     *r = *of->ranks;
     r->shared = true;
-    r->mixes = false;
+    r->adds = r->mixes = false;
     r->blocks = op->dtype = blocks;
     r->alone = NULL;
     r->interior = r->boundary = r->own = NULL;
@@ -500,6 +506,7 @@ sps_status spsi_ranks_scaled(const sps_operator *A, const double *by,
     SPS_TRY(spsi_comm_any(A->ctx, unfit, &unfit));
     SPS_REQUIRE(A->ctx, !unfit, SPS_EUNFIT, "values of some process are not "
                 "suitable for single precision");
+    spsi_ranks_choose_adds(r);
     *op_p = op;
     return SPS_OK;
 

@@ -31,6 +31,11 @@ sps_status spsi_ranks_make(sps_context *ctx, const sps_csr *A,
  * `of` but the operators of the rows, which are still to be made. */
 sps_status spsi_ranks_share(const sps_operator *of, sps_dtype blocks,
                             sps_operator **op_p);
+/* EBUG for an operator that shares the rows of another, which alone owns them
+ * and what is made of them. */
+sps_status spsi_ranks_not_shared(const sps_operator *op);
+/* Sets r->adds; r->boundary exists. */
+void spsi_ranks_choose_adds(sps_ranks *r);
 
 /* ranks_divide.c.  Makes the matrices of interior and boundary rows, and the
  * halo.  The other function copies values of all rows, in the order of r->A, to

@@ -151,6 +151,14 @@ fail:
 
 /* ------------------------------------------------------- the diagonal block */
 
+sps_status spsi_ranks_not_shared(const sps_operator *op)
+{
+    return op->ranks->shared
+        ? spsi_fail(op->ctx, SPS_EBUG, "the rows of this operator are those of "
+                    "another, and cannot be changed or taken from it: please "
+                    "report it") : SPS_OK;
+}
+
 static void copy_value(const sps_csr *from, int64_t p, sps_csr *to, int64_t q)
 {
     if (to->dtype == SPS_F64)
@@ -189,8 +197,9 @@ sps_status spsi_ranks_own(const sps_operator *op, const sps_operator **own_p)
 {
     sps_ranks *r = op->ranks;
     const int64_t n = op->n;
-    sps_status st = SPS_OK;
+    sps_status st;
 
+    SPS_TRY(spsi_ranks_not_shared(op));
     if (!r->diagonal) {
         SPS_TRY(sps_csr_create(op->ctx, n, n, own_entries(r, NULL),
                                r->A->dtype, &r->diagonal));
@@ -210,6 +219,7 @@ sps_status spsi_ranks_set_values(sps_operator *op, const void *val)
     sps_ranks *r = op->ranks;
     sps_status st;
 
+    SPS_TRY(spsi_ranks_not_shared(op));
     spsi_ranks_split_values(r, val);
     SPS_TRY(sps_operator_set_values(r->interior, r->inner->val, SPS_HOST));
     SPS_TRY(sps_operator_set_values(r->boundary, r->edge->val, SPS_HOST));

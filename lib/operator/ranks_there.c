@@ -50,6 +50,7 @@ sps_status spsi_ranks_set_there(sps_operator *op, const sps_csr *X,
     sps_csr *edge = NULL, *inner = NULL;
     sps_status st;
 
+    SPS_TRY(spsi_ranks_not_shared(op));
     SPS_TRY(spsi_rows_pick(ctx, X, r->row, r->rows, &edge));
     SPS_TRY(inner_there(ctx, r, &t, &inner));
     SPS_REQUIRE(ctx, edge->nnz == r->edge->nnz && inner->nnz == r->inner->nnz,
@@ -145,6 +146,7 @@ sps_status spsi_ranks_alike(const sps_operator *of, const sps_csr *X,
     SPS_TRY(inner_there(of->ctx, r, &t, &r->alone));
     SPS_TRY(edge_there(of->ctx, r, X, &edge));
     SPS_TRY(make_both(of, r->alone, &edge, blocks, r));
+    spsi_ranks_choose_adds(r);
     *op_p = op;
     op = NULL;
 fail:

@@ -236,6 +236,49 @@ START_TEST(new_values_reach_interior_and_boundary_rows)
 }
 END_TEST
 
+/* ------------------------------------------------------- rows of another */
+
+static sps_status is_bug(sps_status st)
+{
+    return st == SPS_EBUG ? SPS_OK : SPS_EINVAL;
+}
+
+/* Makes an operator of D A, which shares the rows of A: it multiplies, but
+ * neither gives nor changes them. */
+static void share(crew_member *m)
+{
+    const work *w = m->data;
+    const sps_operator *diagonal = NULL;
+    sps_csr *own = NULL;
+    sps_operator *op = NULL, *scaled = NULL;
+    double by[MOST];
+
+    for (int i = 0; i < MOST; i++) by[i] = 2;
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, 1, NULL, &op);
+    if (!m->st) m->st = spsi_comm_begin(m->ctx);
+    if (!m->st)
+        m->st = spsi_comm_end(m->ctx, spsi_ranks_scaled(op, by, &scaled));
+    if (!m->st) m->st = is_bug(spsi_ranks_own(scaled, &diagonal));
+    if (!m->st) m->st = is_bug(spsi_ranks_set_values(scaled, own->val));
+    if (!m->st) m->st = is_bug(spsi_ranks_set_there(scaled, own, NULL));
+    if (!m->st) m->st = spsi_ranks_own(op, &diagonal);
+    if (!m->st && diagonal->n != own->nrow) m->st = SPS_EBUG;
+    sps_operator_destroy(&scaled);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(m->ctx, &own);
+}
+
+START_TEST(an_operator_that_shares_rows_does_not_change_them)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 36, 1, ZOO_SPD, SPS_F64);
+    work w = { .A = A };
+
+    all_went_well(crew_run(member, 3, share, &w), "shared", 3);
+    zoo_free(&A);
+}
+END_TEST
+
 /* --------------------------------------------------------------------- halo */
 
 typedef struct halo {
@@ -337,6 +380,7 @@ static const runner_test tests[] = {
     RUNNER_TEST(products_of_floats_are_those_of_the_whole),
     RUNNER_TEST(rectangular_products_are_those_of_the_whole),
     RUNNER_TEST(new_values_reach_interior_and_boundary_rows),
+    RUNNER_TEST(an_operator_that_shares_rows_does_not_change_them),
     RUNNER_TEST(all_processes_know_what_a_product_exchanges),
     RUNNER_TEST(an_entry_without_mirror_image_is_found),
 };
