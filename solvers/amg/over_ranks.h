@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* over_ranks.h - declarations shared by over_ranks.c and over_ranks_p.c: amg of
- * a matrix whose rows are spread over processes. */
+/* over_ranks.h - declarations shared by the files over_ranks*.c: amg of a
+ * matrix whose rows are spread over processes. */
 #ifndef SPS_AMG_OVER_RANKS_H
 #define SPS_AMG_OVER_RANKS_H
 
@@ -40,6 +40,13 @@ typedef struct over_ranks {
  * and P from them; if `again`, for the existing aggregates. */
 sps_status spsi_amg_take_rows(over_ranks *w);
 sps_status spsi_amg_project(over_ranks *w, bool again);
+
+/* over_ranks_filter.c: sets *E_p to A_F of own rows if some process drops
+ * couplings, and *factor_p to the factors of its boundary rows (coarsening.h,
+ * `smooth`), which the caller frees; *rho to the largest eigenvalue of D_F^-1
+ * A_F: the largest of those of diagonal blocks. */
+sps_status spsi_amg_filter_across(over_ranks *w, double *rho, sps_csr **E_p,
+                                  double **factor_p);
 
 /* over_ranks_spectrum.c: as spsi_amg_bounds, for the rows of all processes. */
 sps_status spsi_amg_bounds_across(over_ranks *w, double *bound);
