@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* The place to which a call into the libraries returns if they try to end the
@@ -12,7 +13,7 @@
 typedef struct standins {
     jmp_buf back;
     pthread_t thread;
-    bool armed;
+    atomic_bool armed;
 } standins;
 
 extern standins spsi_standins;
