@@ -260,7 +260,7 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
                                spsi_node_choose(p->f, value), n));
     SPS_TRY(spsi_cpu_pieces_of_grid(super, p, n->start, n->b, 1,
                                     &self->pieces));
-    self->base.super.bytes = spsi_node_size(n);
+    self->base.super.bytes += spsi_node_size(n);
     snprintf(self->base.super.detail, sizeof self->base.super.detail,
              "%d x %d blocks, %.3g %% full", n->b, n->b,
              100.0 * (double)p->f->nnz / ((double)n->count * n->b * n->b));

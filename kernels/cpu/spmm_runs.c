@@ -23,6 +23,7 @@
 typedef struct runs_plan {
     sps_plan super;
     sps_runs runs;
+    size_t counted;            /* bytes of `runs` within super.bytes */
     pieces pieces;
 } runs_plan;
 
@@ -320,11 +321,29 @@ static double cost(const sps_problem *p)
             spsi_cpu_product_again(p)) / p->machine->copy;
 }
 
+/* Sets the bytes and the text of the plan, which depend on the values. */
+static void tell(runs_plan *self)
+{
+    const size_t bytes = spsi_runs_size(&self->runs);
+    sps_plan *super = &self->super;
+    const sps_csr_local *A = super->A;
+
+    super->bytes += bytes - self->counted;
+    self->counted = bytes;
+    snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry%s",
+             (double)bytes / (double)(A->nnz > 0 ? A->nnz : 1),
+             self->runs.dtype != A->dtype ? ", floats" : "");
+}
+
 static sps_status refresh(sps_plan *plan)
 {
     runs_plan *self = (runs_plan *)plan;
+    sps_status st;
 
-    return spsi_runs_refresh(plan->ctx, plan->A, &self->runs);
+    SPS_TRY(spsi_runs_refresh(plan->ctx, plan->A, &self->runs));
+    tell(self);
+fail:
+    return st;
 }
 
 static void destroy(sps_plan *plan)
@@ -341,10 +360,7 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
     SPS_TRY(spsi_runs_from_csr(super->ctx, p->local, f));
     SPS_TRY(spsi_cpu_pieces_of_grid(super, p, f->run, SPS_RUN, 2,
                                     &self->pieces));
-    super->bytes = spsi_runs_size(f);
-    snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry%s",
-             (double)super->bytes / (double)(p->A->nnz > 0 ? p->A->nnz : 1),
-             f->dtype != p->A->dtype ? ", floats" : "");
+    tell(self);
 fail:
     return st;
 }

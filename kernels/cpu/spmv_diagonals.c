@@ -20,6 +20,7 @@ enum { GROUP = 32,             /* rows summed side by side */
 typedef struct diagonals_plan {
     sps_plan super;
     sps_diagonals diagonals;
+    size_t counted;            /* bytes of `diagonals` within super.bytes */
     pieces pieces;
 } diagonals_plan;
 
@@ -189,11 +190,29 @@ static double cost(const sps_problem *p)
            p->machine->copy + 2e-9 * GROUP * f.count * f.count;
 }
 
+/* Sets the bytes and the text of the plan, which depend on the values. */
+static void tell(diagonals_plan *self)
+{
+    const sps_diagonals *f = &self->diagonals;
+    const size_t bytes = spsi_diagonals_size(f);
+    sps_plan *super = &self->super;
+
+    super->bytes += bytes - self->counted;
+    self->counted = bytes;
+    snprintf(super->detail, sizeof super->detail, "%d diagonals, %d stored%s",
+             f->count, f->stored,
+             f->dtype != super->A->dtype ? ", floats" : "");
+}
+
 static sps_status refresh(sps_plan *plan)
 {
     diagonals_plan *self = (diagonals_plan *)plan;
+    sps_status st;
 
-    return spsi_diagonals_refresh(plan->ctx, plan->A, &self->diagonals);
+    SPS_TRY(spsi_diagonals_refresh(plan->ctx, plan->A, &self->diagonals));
+    tell(self);
+fail:
+    return st;
 }
 
 static void destroy(sps_plan *plan)
@@ -221,10 +240,7 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
     SPS_TRY(SPS_NEW(super->ctx, groups + 1, &start));
     count_entries(p->local, groups, start);
     SPS_TRY(spsi_cpu_pieces_open(super, start, groups, GROUP, &self->pieces));
-    super->bytes += spsi_diagonals_size(f);
-    snprintf(super->detail, sizeof super->detail, "%d diagonals, %d stored%s",
-             f->count, f->stored,
-             f->dtype != p->A->dtype ? ", floats" : "");
+    tell(self);
 fail:
     spsi_free(super->ctx, start);
     return st;

@@ -287,9 +287,9 @@ static sps_status plan(sps_plan *super, const sps_problem *p)
 
     SPS_TRY(spsi_slices_from_csr(super->ctx, p->local, f));
     SPS_TRY(spsi_cpu_pieces_open(super, f->start, f->slices, 8, &self->pieces));
-    super->bytes = spsi_slices_size(f);
+    super->bytes += spsi_slices_size(f);
     snprintf(super->detail, sizeof super->detail, "%.3g bytes per entry",
-             (double)super->bytes / (double)(f->nnz > 0 ? f->nnz : 1));
+             (double)spsi_slices_size(f) / (double)(f->nnz > 0 ? f->nnz : 1));
 fail:
     return st;
 }

@@ -93,7 +93,7 @@ void spsi_bids_clear(sps_context *ctx, sps_bids *bids)
 static void mark(sps_bids *bids, int i, const sps_plan *plan)
 {
     bids->bid[i].chosen = true;
-    memcpy(bids->bid[i].detail, plan->detail, sizeof plan->detail);
+    bids->bid[i].plan = plan;
 }
 
 /* Returns whether the failure st to make its plan concerns this bid only
@@ -315,6 +315,7 @@ fail:
 static size_t print_bid(const sps_bid *b, char *text, size_t size)
 {
     const double seconds = b->measured > 0.0 ? b->measured : b->predicted;
+    const char *detail = b->plan ? b->plan->detail : b->detail;
     const char *how = b->remembered ? "remembered"
                       : b->measured > 0.0 ? "measured" : "predicted";
     char planned[32] = "";
@@ -329,8 +330,8 @@ static size_t print_bid(const sps_bid *b, char *text, size_t size)
     else
         n = snprintf(text, size, "  %-24s %10.1f us %-10s%s%s%s%s\n",
                      b->kernel->name, 1e6 * seconds, how,
-                     b->chosen ? " chosen" : "", b->detail[0] ? "  " : "",
-                     b->detail, planned);
+                     b->chosen ? " chosen" : "", detail[0] ? "  " : "",
+                     detail, planned);
     return n > 0 ? (size_t)n : 0;
 }
 

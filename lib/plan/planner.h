@@ -18,7 +18,9 @@ typedef struct sps_bid {
     double planning;         /* seconds to make its plan, or 0 if it was not
                                 made */
     bool chosen, remembered; /* remembered: the choice came from wisdom */
-    char detail[48];
+    const sps_plan *plan;    /* if chosen: its plan, whose text follows new
+                                values */
+    char detail[48];         /* otherwise: the text of a plan that was timed */
 } sps_bid;
 
 typedef struct sps_bids {

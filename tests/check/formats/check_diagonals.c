@@ -4,6 +4,7 @@
 #include <check.h>
 
 #include "formats/diagonals.h"
+#include "operator/operator.h"
 #include "tests/support/apply.h"
 #include "tests/support/fail_alloc.h"
 #include "tests/support/fixture.h"
@@ -295,6 +296,53 @@ START_TEST(a_product_without_its_values_is_refused)
 }
 END_TEST
 
+/* Asserts the text of the chosen kernel and the bytes of its values. */
+static void told(const sps_operator *op, const char *text, size_t bytes)
+{
+    char all[4096];
+
+    ck_assert_uint_lt(sps_operator_describe(op, all, sizeof all), sizeof all);
+    ck_assert_msg(strstr(all, text), "\"%s\" is not in\n%s", text, all);
+    ck_assert_uint_eq(op->block->bytes, bytes);
+}
+
+/* The description and the bytes of a plan are those of the values that it
+ * has. */
+START_TEST(a_plan_tells_what_it_stores_now)
+{
+    sps_csr *A = stencil(ctx, 40, 1);
+    const size_t n = 1600, nnz = (size_t)A->nnz;
+    double *val = malloc(nnz * sizeof *val);
+    sps_options w;
+    sps_operator *op = NULL;
+    size_t rest;
+
+    memcpy(val, A->val, nnz * sizeof *val);
+    sps_options_default(&w);
+    w.kernel = "spmv.diagonals";
+    OK(ctx, sps_operator_csr(ctx, A, 1, &w, &op));
+    rest = op->block->bytes - 3 * n * 4;
+    told(op, "5 diagonals, 3 stored, floats", rest + 3 * n * 4);
+    val[A->rowptr[803]] = 17;
+    OK(ctx, sps_operator_set_values(op, val, SPS_HOST));
+    told(op, "5 diagonals, 5 stored, floats", rest + 5 * n * 4);
+    val[0] = 1.0 / 3;
+    OK(ctx, sps_operator_set_values(op, val, SPS_HOST));
+    told(op, "5 diagonals, 5 stored  planned", rest + 5 * n * 8);
+    sps_operator_destroy(&op);
+    w.kernel = "spmm.runs";
+    OK(ctx, sps_operator_csr(ctx, A, 1, &w, &op));
+    rest = op->block->bytes;
+    told(op, ", floats", rest);
+    OK(ctx, sps_operator_set_values(op, val, SPS_HOST));
+    told(op, "bytes per entry  planned", op->block->bytes);
+    ck_assert_uint_gt(op->block->bytes, rest + 4 * nnz / 2);
+    sps_operator_destroy(&op);
+    sps_csr_destroy(ctx, &A);
+    free(val);
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(symmetric_values_are_held_once),
     RUNNER_TEST(new_values_need_not_be_symmetric),
@@ -303,5 +351,6 @@ static const runner_test tests[] = {
     RUNNER_TEST(a_matrix_without_entries_has_no_diagonals),
     RUNNER_TEST(a_refresh_that_lacks_memory_can_be_repeated),
     RUNNER_TEST(a_product_without_its_values_is_refused),
+    RUNNER_TEST(a_plan_tells_what_it_stores_now),
 };
 RUNNER_MAIN_WITHIN("diagonals", tests, open_context, close_context)
