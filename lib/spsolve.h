@@ -1045,6 +1045,11 @@ sps_status sps_solver_linear(sps_solver *s, const sps_block *B, sps_block *X,
  *  projects out, so that a symmetric A X = B is consistent; does nothing if
  *  there is none. */
 sps_status sps_solver_project(sps_solver *s, sps_block *B);
+/** Writes the preconditioner in use, as sps_precond_describe does, or "none" to
+ *  text, truncated to size - 1 characters: that of the last solve, or, before
+ *  the first one, that with which it begins.  Returns the length of the whole
+ *  text. */
+size_t sps_solver_describe(const sps_solver *s, char *text, size_t size);
 void sps_solver_destroy(sps_solver **s_p);
 
 /* ------------------------------------------------------ eigenvalue problems */

@@ -139,6 +139,15 @@ inline void require(bool right, const char *what)
     if (!right) throw error(SPS_ESHAPE, what);
 }
 
+/** The text of a function that describes an object. */
+template <class T>
+std::string described(std::size_t (*function)(const T *, char *, std::size_t),
+                      const T *object)
+{
+    std::string text(function(object, nullptr, 0) + 1, '\0');
+    text.resize(function(object, &text[0], text.size()));
+    return text;
+}
 }  // namespace detail
 
 /** The context of blocks, matrices and solvers.  Its place is SPS_HOST,
@@ -566,6 +575,11 @@ class preconditioner : public detail::handle<sps_precond> {
         check(sps_precond_apply(c(), R.c(), Z.c()));
     }
     std::string name() const { return sps_precond_name(c()); }
+    /** What was built: the levels of amg, else the name. */
+    std::string describe() const
+    {
+        return detail::described(sps_precond_describe, c());
+    }
 };
 
 /** The result of a solve: a copy of sps_result. */
@@ -634,6 +648,12 @@ class solver : public detail::handle<sps_solver> {
         out.kernel = r.kernel;
         out.seconds = r.seconds;
         return out;
+    }
+
+    /** The preconditioner in use: of amg the levels, else the name. */
+    std::string describe() const
+    {
+        return detail::described(sps_solver_describe, c());
     }
 
   private:

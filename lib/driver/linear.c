@@ -376,6 +376,11 @@ static sps_status ops_project(void *of, sps_block *B)
     return spsi_linear_project(of, B);
 }
 
+static const sps_precond *ops_precond(const void *of)
+{
+    return ((const sps_linear *)of)->M;
+}
+
 static void ops_destroy(void *of)
 {
     sps_linear *s = of;
@@ -384,7 +389,8 @@ static void ops_destroy(void *of)
 }
 
 const sps_solver_ops spsi_linear_ops = {
-    .linear = ops_linear, .project = ops_project, .destroy = ops_destroy,
+    .linear = ops_linear, .project = ops_project,
+    .precond = ops_precond, .destroy = ops_destroy,
 };
 
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V)

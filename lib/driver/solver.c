@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* -------------------------------------------------------- order of unknowns */
 
@@ -318,6 +319,15 @@ sps_status sps_solver_project(sps_solver *s, sps_block *B)
     st = spsi_comm_begin(s->ctx);
     if (st != SPS_OK) return st;
     return spsi_comm_end(s->ctx, project(s, B));
+}
+
+size_t sps_solver_describe(const sps_solver *s, char *text, size_t size)
+{
+    const sps_precond *M = s ? s->ops->precond(s->of) : NULL;
+
+    if (M) return sps_precond_describe(M, text, size);
+    if (size > 0) text[0] = '\0';
+    return s ? (size_t)snprintf(text, size, "none\n") : 0;
 }
 
 /* ------------------------------------------------------------- eigenvalues */

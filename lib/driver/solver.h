@@ -24,6 +24,7 @@ typedef struct sps_solver_ops {
     sps_status (*project)(void *of, sps_block *B);
     sps_status (*eigen)(void *of, sps_block *X, double *lambda,
                         sps_eigen_result *result);
+    const sps_precond *(*precond)(const void *of);   /* in use; may be NULL */
     void (*destroy)(void *of);         /* also for a partly constructed
                                           object */
 } sps_solver_ops;

@@ -180,6 +180,11 @@ static sps_status ops_eigen(void *of, sps_block *X, double *lambda,
     return spsi_eigen_solve(of, X, lambda, result);
 }
 
+static const sps_precond *ops_precond(const void *of)
+{
+    return ((const sps_eigen *)of)->precond.T;
+}
+
 static void ops_destroy(void *of)
 {
     sps_eigen *e = of;
@@ -194,7 +199,7 @@ static void ops_destroy(void *of)
 }
 
 static const sps_solver_ops eigen_ops = {
-    .eigen = ops_eigen, .destroy = ops_destroy,
+    .eigen = ops_eigen, .precond = ops_precond, .destroy = ops_destroy,
 };
 
 static sps_status create(const sps_operator *A, const sps_operator *M,

@@ -28,8 +28,16 @@ static void ops_destroy(void *of)
     spsi_chain_destroy(&l);
 }
 
+static const sps_precond *ops_precond(const void *of)
+{
+    const sps_chain *l = of;
+
+    return l->now ? l->now->M : NULL;
+}
+
 static const sps_solver_ops chain_ops = {
-    .linear = ops_linear, .project = ops_project, .destroy = ops_destroy,
+    .linear = ops_linear, .project = ops_project,
+    .precond = ops_precond, .destroy = ops_destroy,
 };
 
 static sps_status create_conjugate(const sps_linear_args *a,

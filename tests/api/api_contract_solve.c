@@ -53,6 +53,7 @@ START_TEST(operators)
     ck_assert_ptr_nonnull(sps_operator_kernel(NULL));
     ck_assert_uint_eq(sps_operator_describe(NULL, NULL, 0), 0);
     ck_assert_uint_eq(sps_precond_describe(NULL, NULL, 0), 0);
+    ck_assert_uint_eq(sps_solver_describe(NULL, NULL, 0), 0);
     ck_assert_uint_gt(sps_operator_describe(op, NULL, 0), 0);
 }
 END_TEST

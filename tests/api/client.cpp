@@ -136,7 +136,9 @@ static void preconditioners_and_pairs()
     spsolve::block B(ctx, 3, 2, b), Z(ctx, 3, 2), V(ctx, 3, 1);
     M.apply(B, Z);
     EXPECT(M.name() == "jacobi" && std::fabs(Z.get()[4] - 1) < 1e-15);
-    EXPECT(spsolve::solver(A, M, 2, o).solve(B, Z).converged());
+    EXPECT(M.describe() == "jacobi\n");
+    spsolve::solver s(A, M, 2, o);
+    EXPECT(s.solve(B, Z).converged() && s.describe() == "jacobi\n");
     A.set_values(std::vector<double>{ 2, 4, 8 });
     M.update();
     M.apply(B, Z);

@@ -443,6 +443,23 @@ def a_matrix_beyond_the_gpu_is_streamed(tmp):
         assert f.read() == right, "other bits"
 
 
+def explain_tells_the_preconditioner(tmp):
+    """That of the solve: of amg the levels, as many as its note says."""
+    m = poisson(f"{tmp}/m.mtx", 40)
+    for words in (["-solver", "cg", "-precond", "amg"], ["-precond", "amg"],
+                  ["-eigs", 2, "-precond", "amg"]):
+        said = run("-A", m, *words, "-explain", *BASE).stdout
+        assert said.count(b"\npreconditioner amg: ") == 1, said
+        table = said.split(b"\nlevel ")[1].split(b"\n")[1:-1]
+        assert len(table) > 1 and table[0].split()[1] == b"1600", said
+        assert [int(row.split()[0]) for row in table] == \
+            list(range(len(table))), said
+    for name in b"jacobi", b"none":
+        said = run("-A", m, "-solver", "cg", "-precond", name.decode(),
+                   "-explain", *BASE).stdout
+        assert said.endswith(b"\npreconditioner " + name + b"\n"), said
+
+
 def host_memory_is_limited(tmp):
     """Of blocks, whose requests are small, and of factors, which another
     library allocates."""

@@ -139,12 +139,13 @@ static const cli_option own[] = {
         .help = "draw the history of the residuals: worst, median and best "
                 "column, or with -eigs each pair"),
     ROW("explain", explain, FLAG, .section = OUTPUT,
-        .help = "print the predicted times of the kernels for the matrix, and "
-                "the reason for the choice"),
+        .help = "print the predicted times of the kernels for the matrix, the "
+                "reason for the choice, and the preconditioner that was used: "
+                "of amg its levels"),
     ROW("dry_run", dry_run, FLAG, .section = OUTPUT,
         .help = "read and set up but do not solve; print the memory that a run "
-                "will need, and the predicted times of the kernels; of sparse "
-                "factors (-factors auto, without -eigs) only the analysis is "
+                "will need, and what -explain prints; of sparse factors "
+                "(-factors auto, without -eigs) only the analysis is "
                 "made, and a note tells what they would take"),
     ROW("quiet", quiet, FLAG, .section = OUTPUT,
         .help = "no report and no progress line; errors are still printed"),

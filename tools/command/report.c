@@ -273,18 +273,35 @@ static void predicted(const job *j, FILE *f)
                         (char[32]){""}, 32));
 }
 
+/* Like sps_solver_describe, which prints the preconditioner of a solver. */
+static size_t describe_solver(const void *of, char *text, size_t size)
+{
+    return sps_solver_describe(of, text, size);
+}
+
+static size_t describe_operator(const void *of, char *text, size_t size)
+{
+    return sps_operator_describe(of, text, size);
+}
+
+static void description(FILE *f, const char *title, const void *of,
+                        size_t (*describe)(const void *, char *, size_t))
+{
+    const size_t size = describe(of, NULL, 0) + 1;
+    char *text = malloc(size);
+
+    if (!text) return;
+    describe(of, text, size);
+    fprintf(f, "\n%s%s%s", title, text,
+            size > 1 && text[size - 2] == '\n' ? "" : "\n");
+    free(text);
+}
+
 static void explain(const job *j, FILE *f)
 {
-    size_t size;
-    char *text, none[1];
-
-    if (!j->op) return;
-    size = sps_operator_describe(j->op, none, sizeof none) + 1;
-    text = malloc(size);
-    if (!text) return;
-    sps_operator_describe(j->op, text, size);
-    fprintf(f, "\n%s%s", text, size > 1 && text[size - 2] == '\n' ? "" : "\n");
-    free(text);
+    if (j->op) description(f, "", j->op, describe_operator);
+    if (j->solver)
+        description(f, "preconditioner ", j->solver, describe_solver);
 }
 
 void report_print(const job *j, FILE *f)

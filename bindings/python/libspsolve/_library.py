@@ -73,6 +73,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "sps_precond_update": (c_int, [Handle]),
     "sps_precond_apply": (c_int, [Handle, Handle, Handle]),
     "sps_precond_name": (c_char_p, [Handle]),
+    "sps_precond_describe": (c_size_t, [Handle, c_char_p, c_size_t]),
     "sps_precond_destroy": (None, [HandleRef]),
     "sps_solver_create": (c_int, [Handle, Handle, c_int, Handle, HandleRef]),
     "sps_solver_linear": (c_int, [Handle, Handle, Handle,
@@ -80,6 +81,7 @@ PROTOTYPES: Dict[str, Tuple[Any, List[Any]]] = {
     "sps_solver_create_eigen": (c_int, [Handle, Handle, Handle, c_int, Handle,
                                         HandleRef]),
     "sps_solver_eigen": (c_int, [Handle, Handle, Array, POINTER(s.EigenData)]),
+    "sps_solver_describe": (c_size_t, [Handle, c_char_p, c_size_t]),
     "sps_solver_destroy": (None, [HandleRef]),
 }
 
@@ -132,6 +134,14 @@ def load(name: Optional[str] = None) -> ctypes.CDLL:
 
 
 lib = load()
+
+
+def description(function: Any, handle: Any) -> str:
+    """Returns what sps_..._describe writes of an object."""
+    size = function(handle, None, 0) + 1
+    buffer = ctypes.create_string_buffer(size)
+    function(handle, buffer, size)
+    return text(buffer.value).rstrip("\n")
 
 
 def text(value: Optional[bytes]) -> str:

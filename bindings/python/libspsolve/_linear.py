@@ -14,7 +14,7 @@ from ._callbacks import callable_or_none
 from ._context import Context, c_int, width
 from ._errors import ConvergenceWarning, ShapeError, warn
 from ._interrupt import Interruptible
-from ._library import lib
+from ._library import description, lib
 from ._matrix import is_sparse
 from ._options import Options, of_eigenvalues
 from ._packages import (COMPLEX, DOUBLE, NUMPY, given, package_of, spot,
@@ -353,6 +353,15 @@ class Solver(System):
             of_b.release(context)
             of_x.release(context)
 
+    def describe(self) -> str:
+        """Returns what the preconditioner of the last solve is: of amg the
+        levels, else the name."""
+        with self._context:
+            if not self._k:
+                raise ValueError("there is no preconditioner before the first "
+                                 "solve: give nrhs, or call solve")
+            return description(lib.sps_solver_describe, self._solver)
+
     def update(self, values: Any) -> None:
         """Sets new values of A, with the same pattern.
 
@@ -550,6 +559,11 @@ class Preconditioner(System):
         """The name of the preconditioner in use."""
         with self._context:
             return lib.sps_precond_name(self._M).decode()
+
+    def describe(self) -> str:
+        """Returns what was built: the levels of amg, else the name."""
+        with self._context:
+            return description(lib.sps_precond_describe, self._M)
 
     def matmat(self, R: Any) -> Any:
         """Returns M R for an n x k array R."""

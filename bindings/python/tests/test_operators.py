@@ -102,6 +102,22 @@ def test_preconditioners_of_the_library_serve_scipy(poisson, rng):
     assert M.name == "ic0" and M.dtype == np.float64
 
 
+def test_what_was_built_is_described(poisson):
+    with pytest.warns(libspsolve.Note, match="amg: 1 level"), \
+            Preconditioner(poisson, "amg") as M:
+        levels = M.describe()
+        assert levels.startswith("amg: ")
+        assert "\nlevel " in levels and "\n    0       400 " in levels
+    with Solver(poisson, precond="amg", solver="cg") as solver:
+        with pytest.raises(ValueError, match="before the first solve"):
+            solver.describe()
+        with pytest.warns(libspsolve.Note, match="amg: 1 level"):
+            solver.solve(np.ones(400))
+        assert solver.describe() == levels
+    with Solver(poisson, 1, precond="none", solver="cg") as solver:
+        assert solver.describe() == "none"
+
+
 @pytest.mark.parametrize("width", [1, 2, 8])
 def test_preconditioners_act_on_vectors_and_blocks(poisson, rng, width):
     R = rng.standard_normal((400, 5))
