@@ -306,6 +306,8 @@ def lobpcg(A: Any, X: Any, B: Any = None, M: Any = None, Y: Any = None,
                         "reports residuals, but no eigenvalues")
     guess = columns(dense(X, "X"))
     rows, k = guess.shape
+    if hasattr(A, "shape") and rows != A.shape[0]:
+        raise ShapeError(f"X has {rows} rows, A has {A.shape[0]}")
     history: List[np.ndarray] = []
     chosen: Dict[str, Any] = dict(
         solver="lobpcg", max_iterations=20 if maxiter is None else maxiter,

@@ -156,6 +156,12 @@ class System:
     def __enter__(self: Self) -> Self:
         return self
 
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return (f"<{type(self).__name__} of a {rows} x {columns} "
+                f"{'operator' if self._matrix is None else 'matrix'} of "
+                f"{self.dtype}{'' if self._context.handle else ', closed'}>")
+
     def __reduce__(self) -> Any:
         raise TypeError(f"a {type(self).__name__} cannot be copied or "
                         "pickled, since it holds memory of the library: make "

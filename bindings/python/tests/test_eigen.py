@@ -203,6 +203,11 @@ def test_lobpcg_takes_and_gives_what_that_of_scipy_does(line, rng):
         assert np.linalg.norm(line @ V - V * w) < 1e-8
 
 
+def test_lobpcg_names_a_guess_of_another_length(line):
+    with pytest.raises(libspsolve.ShapeError, match="X has 5 rows, A has 60"):
+        libspsolve.lobpcg(line, np.ones((5, 3)))
+
+
 def test_lobpcg_with_a_mass_a_preconditioner_and_constraints(line, rng):
     B, X = 2 * sp.identity(60), rng.standard_normal((60, 2))
     w, V = libspsolve.lobpcg(line, X, B, M="ic0", tol=1e-9, maxiter=200,

@@ -179,6 +179,17 @@ def test_texts_name_what_python_has(poisson, B):
         assert "sps_" not in str(e.value)
 
 
+def test_a_solver_tells_what_it_is():
+    A = sp.csr_matrix(sp.identity(3))
+    with Solver(A) as solver:
+        assert repr(solver) == "<Solver of a 3 x 3 matrix of float64>"
+    assert repr(solver).endswith(" of float64, closed>")
+    with Solver(A * 1j) as solver:
+        assert repr(solver) == "<Solver of a 3 x 3 matrix of complex128>"
+    with Solver(lambda X: X, n=4) as solver:
+        assert repr(solver) == "<Solver of a 4 x 4 operator of float64>"
+
+
 @pytest.mark.parametrize("make", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_solvers_are_not_copied(poisson, make):
     for thing in Solver(poisson), Preconditioner(poisson, "jacobi"):
