@@ -69,6 +69,10 @@ for line in '' 'poisson7' 'poisson7 0' 'poisson7 4 4' 'poisson7 4x' \
     [ -s "$dir/out" ] && bad "$line: wrote something"
 done
 
+code 2 poisson3d 10
+grep -q "poisson3d; matrices are poisson7, laplace27, .*, leastsquares" \
+    "$dir/err" || bad "the known matrices are not named"
+
 # Output that cannot be written leaves nothing behind.
 code 7 poisson7 4 -o "$dir/no/such/x.mtx"
 code 7 poisson7 4 -o "$dir"

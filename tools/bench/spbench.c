@@ -238,10 +238,10 @@ static int read_words(job *j, int argc, char **argv, char error[160])
                                                           : NULL);
         if (taken > 0)
             continue;
-        if (!*error)
-            snprintf(error, 160, "%s %.60s", taken < 0 ? "no valid value for"
-                                                       : "unknown word",
-                     argv[i]);
+        if (!*error && taken < 0)
+            snprintf(error, 160, "no valid value for %.60s", argv[i]);
+        else if (!*error)
+            gen_unknown(argv[i], error);
         return -1;
     }
     if (j->blocks + j->generated + (j->file != NULL) != 1) {

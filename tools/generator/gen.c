@@ -139,6 +139,16 @@ static int parse_least(gen_spec *spec, int argc, char **argv, char error[160])
     return 3;
 }
 
+void gen_unknown(const char *word, char error[160])
+{
+    int n = snprintf(error, 160, "unknown word %.60s%s", word,
+                     *word == '-' ? "" : "; matrices are");
+
+    for (int i = 0; *word != '-' && i < KINDS && n < 160; i++)
+        n += snprintf(error + n, (size_t)(160 - n), "%s %s", i ? "," : "",
+                      kinds[i].name);
+}
+
 int gen_parse(gen_spec *spec, int argc, char **argv, char error[160])
 {
     int words, which;

@@ -102,6 +102,8 @@ void gen_default(gen_spec *spec);
 /* Reads "KIND SIZES" from the words at argv[0].  Returns the number of words
  * read, 0 if the first word is no kind, or -1 with a text in error. */
 int gen_parse(gen_spec *spec, int argc, char **argv, char error[160]);
+/* Writes a text about a word that is neither a kind nor an option. */
+void gen_unknown(const char *word, char error[160]);
 /* Reads one option of the generators ("-aniso 0.1") at argv[0].  Returns the
  * number of words read, 0 if it is no option, or -1 with a text in error. */
 int gen_option(gen_spec *spec, int argc, char **argv, char error[160]);

@@ -120,7 +120,7 @@ static int read_words(mtxgen_job *j, int argc, char **argv, char error[160])
         if (!taken)
             taken = own_option(j, argc - i, argv + i, error);
         if (!taken)
-            snprintf(error, 160, "unknown word %.100s", argv[i]);
+            gen_unknown(argv[i], error);
         if (taken <= 0)
             return -1;
     }
