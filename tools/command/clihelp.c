@@ -310,9 +310,10 @@ static const char man_head[] =
 
 static const char man_tail[] =
     ".SH FILES\n"
-    "Input is Matrix Market: coordinate or array; real, integer, pattern or\n"
-    "complex; general, symmetric, skew\\-symmetric or hermitian; plain text\n"
-    "or gzip, recognised by content. A complex system is solved as the\n"
+    "Input is of the kinds that \\-A and \\-B name, plain or compressed by gzip,\n"
+    "xz or zstd, recognised by content. Matrix Market is coordinate or array;\n"
+    "real, integer, pattern or complex; general, symmetric, skew\\-symmetric or\n"
+    "hermitian. A complex system is solved as the\n"
     "equivalent real one of twice the size; sizes are reported and X is\n"
     "written as complex.\n"
     ".PP\n"
