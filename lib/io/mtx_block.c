@@ -127,8 +127,9 @@ static sps_status spread(const target *t)
                                      &summed));
         }
     if (summed > 0)
-        spsi_note(m->ctx, "%s: %lld duplicate entries were summed", m->name,
-                  (long long)summed);
+        spsi_note(m->ctx, "%s: %lld duplicate %s summed", m->name,
+                  (long long)summed, summed == 1 ? "entry was"
+                                                 : "entries were");
     SPS_TRY(sps_block_set(t->X, 0, (int)m->header.ncol, x + t->first, t->n,
                           SPS_COL_MAJOR, SPS_HOST));
 fail:

@@ -252,8 +252,8 @@ fail:
 void spsi_csr_order_note(sps_context *ctx, int64_t summed)
 {
     if (summed > 0)
-        spsi_note(ctx, "sorted the rows of a matrix, summed %lld duplicate "
-                  "entries", (long long)summed);
+        spsi_note(ctx, "sorted the rows of a matrix, summed %lld duplicate %s",
+                  (long long)summed, summed == 1 ? "entry" : "entries");
     else
         spsi_note(ctx, "sorted the rows of a matrix");
 }

@@ -79,8 +79,9 @@ static sps_status factor(struct ilut *m, const struct prepared *p,
                 "smaller fill takes less time", (long long)r->rows,
                 (long long)M->n);
     SPS_REQUIRE(M->ctx, m->worth <= 0 || !complete(m) || !r->replaced,
-                SPS_EUNFIT, "ilut: %lld pivots of complete factors are zero up "
-                "to rounding", (long long)r->replaced);
+                SPS_EUNFIT, "ilut: %lld pivot%s of complete factors %s zero "
+                "up to rounding", (long long)r->replaced,
+                r->replaced == 1 ? "" : "s", r->replaced == 1 ? "is" : "are");
     if (r->replaced)
         spsi_note(M->ctx, "ilut: %lld pivot%s replaced by small values",
                   (long long)r->replaced,

@@ -42,15 +42,16 @@ static sps_status fill(struct jacobi *m, bool note)
     SPS_TRY(M->columns ? fill_columns(m, &k)
                        : spsi_matrix_inverse_block(M->A, m->inverse, &k));
     if (note && k.zero && M->columns)
-        spsi_note(M->ctx, "jacobi: %lld columns of A are zero; 1 is used "
-                          "instead of their norm",
-                  (long long)k.zero);
+        spsi_note(M->ctx, "jacobi: %lld column%s of A zero; 1 is used "
+                  "instead of the norm", (long long)k.zero,
+                  k.zero == 1 ? " is" : "s are");
     else if (note && k.zero)
-        spsi_note(M->ctx, "jacobi: %lld diagonal entries are zero; 1 is used "
-                  "instead", (long long)k.zero);
+        spsi_note(M->ctx, "jacobi: %lld diagonal %s zero; 1 is used instead",
+                  (long long)k.zero, k.zero == 1 ? "entry is" : "entries are");
     if (note && k.negative)
-        spsi_note(M->ctx, "jacobi: %lld diagonal entries are negative: the "
-                  "matrix is not positive definite", (long long)k.negative);
+        spsi_note(M->ctx, "jacobi: %lld diagonal %s negative: the matrix is "
+                  "not positive definite", (long long)k.negative,
+                  k.negative == 1 ? "entry is" : "entries are");
     /* Over several processes the diagonals of the other processes may
      * differ. */
     M->identity = !spsi_comm_many(M->ctx) && !k.other;

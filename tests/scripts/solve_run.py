@@ -443,6 +443,28 @@ def a_matrix_beyond_the_gpu_is_streamed(tmp):
         assert f.read() == right, "other bits"
 
 
+def the_report_names_the_problem_and_counts(tmp):
+    """One of a thing is told in the singular; damping is told."""
+    with open(f"{tmp}/m.mtx", "w", encoding="ascii") as f:
+        f.write("%%MatrixMarket matrix coordinate real general\n"
+                "1 1 2\n1 1 0.5\n1 1 0.5\n")
+    with open(f"{tmp}/zero.mtx", "w", encoding="ascii") as f:
+        f.write("%%MatrixMarket matrix coordinate real general\n"
+                "2 2 1\n1 1 2\n")
+    said = run("-A", f"{tmp}/m.mtx", "-solver", "cg", *BASE).stdout
+    assert b": A X = B\n" in said, said
+    assert b": 1 row, 1 entry, " in said, said
+    assert b"summed 1 duplicate entry\n" in said, said
+    said = run("-A", f"{tmp}/m.mtx", "-damp", "0.5", *BASE).stdout
+    assert b": min ||A X - B||^2 + d^2 ||X||^2\n" in said, said
+    said = run("-A", f"{tmp}/zero.mtx", "-solver", "cg", "-precond", "jacobi",
+               *BASE).stdout
+    assert b"jacobi: 1 diagonal entry is zero; " in said, said
+    if BASE[1] == "cpu":
+        said = run("-A", f"{tmp}/m.mtx").stdout
+        assert b"since 1 row and 1 column are" in b" ".join(said.split()), said
+
+
 def explain_tells_the_preconditioner(tmp):
     """That of the solve: of amg the levels, as many as its note says."""
     m = poisson(f"{tmp}/m.mtx", 40)

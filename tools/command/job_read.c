@@ -162,8 +162,8 @@ static int right_hand_sides(job *j)
         sps_block_shape(j->B, NULL, &j->k);
         if (cli_given(&j->opt, "nrhs") && j->opt.nrhs != j->k)
             return job_fail(j, EXIT_USAGE, "usage",
-                        "-nrhs is %d, but %s has %d columns", j->opt.nrhs,
-                        j->opt.file.B, j->k);
+                        "-nrhs is %d, but %s has %d column%s", j->opt.nrhs,
+                        j->opt.file.B, j->k, j->k == 1 ? "" : "s");
         return 0;
     }
     j->k = j->opt.nrhs;

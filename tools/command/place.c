@@ -67,8 +67,9 @@ sps_place place_choose(job *j)
     sps_context_destroy(&ctx);
     if (seconds < 0 || seconds > GPU_START) return SPS_AUTO;
     snprintf(j->place_note, sizeof j->place_note, "device auto: the host, "
-             "since %lld rows and %lld columns are predicted to take at most "
+             "since %lld row%s and %lld column%s are predicted to take at most "
              "%.3f s there, and a GPU takes about %.1f s to start",
-             (long long)rows, (long long)columns, seconds + 5e-4, GPU_START);
+             (long long)rows, rows == 1 ? "" : "s", (long long)columns,
+             columns == 1 ? "" : "s", seconds + 5e-4, GPU_START);
     return SPS_HOST;
 }

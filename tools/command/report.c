@@ -99,16 +99,17 @@ static void matrix(const job *j, FILE *f)
     char n[40], nnz[40];
 
     if (!j->A) return;
-    say(f, "matrix", "%s: %s rows, ",
+    say(f, "matrix", "%s: %s row%s, ",
         strcmp(j->opt.file.A, "-") ? j->opt.file.A : "standard input",
-        grouped(j->system.n, n, sizeof n));
+        grouped(j->system.n, n, sizeof n), j->system.n == 1 ? "" : "s");
     if (j->system.rectangular)
         fprintf(f, "%s columns, ",
                 grouped(j->system.complex ? j->A->ncol / 2 : j->A->ncol, n,
                         sizeof n));
-    fprintf(f, "%s entries, %s %s%s\n", grouped(j->system.nnz, nnz, sizeof nnz),
-            j->system.read.field, j->system.read.symmetry,
-            j->system.read.array ? ", dense" : "");
+    fprintf(f, "%s entr%s, %s %s%s\n",
+            grouped(j->system.nnz, nnz, sizeof nnz),
+            j->system.nnz == 1 ? "y" : "ies", j->system.read.field,
+            j->system.read.symmetry, j->system.read.array ? ", dense" : "");
     if (j->system.complex)
         say(f, "", "solved as the equivalent real system of twice the size\n");
     if (j->opt.laplacian && j->system.graph.vertices > 0) graph(j, f);
@@ -304,11 +305,17 @@ static void explain(const job *j, FILE *f)
         description(f, "preconditioner ", j->solver, describe_solver);
 }
 
+static const char *problem(const job *j)
+{
+    if (j->opt.eigs)
+        return j->opt.file.mass ? "A x = lambda M x" : "A x = lambda x";
+    if (j->opt.settings.damp > 0) return "min ||A X - B||^2 + d^2 ||X||^2";
+    return j->system.rectangular ? "min ||A X - B||" : "A X = B";
+}
+
 void report_print(const job *j, FILE *f)
 {
-    fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), !j->opt.eigs
-            ? j->system.rectangular ? "min ||A X - B||" : "A X = B" :
-            j->opt.file.mass ? "A x = lambda M x" : "A x = lambda x");
+    fprintf(f, CLI_PROGRAM " %s: %s\n", sps_version(), problem(j));
     matrix(j, f);
     method(j, f);
     if (j->opt.dry_run && j->end.exit_code == 0) {
