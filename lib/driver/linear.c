@@ -271,7 +271,7 @@ static sps_status take_all(sps_linear *s, const sps_linear_args *a)
         if (a->mixed) consider_mixed(s);
         SPS_TRY(spsi_nullspace_create(s->A, s->columns, &s->opt,
                                       &s->made.null));
-        SPS_TRY(spsi_mirror_create(s));
+        SPS_TRY(spsi_precond_symmetry_create(s));
     }
     SPS_TRY(take_arrays(s));
     SPS_TRY(take_blocks(s));
@@ -503,7 +503,7 @@ sps_status spsi_linear_precondition(sps_linear *s, const sps_block *R,
         st = spsi_copy(R, Z);
     }
     if (st == SPS_OK) st = spsi_nullspace_project(s->made.null, Z);
-    if (st == SPS_OK) st = spsi_mirror_look(s, R, Z);
+    if (st == SPS_OK) st = spsi_precond_symmetry_check(s, R, Z);
     spsi_phase_end(s->ctx, SPS_PHASE_PRECOND);
     return st;
 }

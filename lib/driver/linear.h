@@ -225,7 +225,7 @@ typedef struct sps_linear_made {
     sps_owner own;            /* releases what driver and methods created */
     bool own_M;
     struct sps_nullspace *null;   /* null space to project out, or NULL */
-    struct sps_mirror *mirror;    /* mirror.c, or NULL */
+    struct sps_precond_symmetry *symmetry;   /* precond_symmetry.c, or NULL */
     sps_operator *own_T;      /* T, unless that is A itself */
     bool owned;               /* owned by another solver, whose monitor is
                                  called; its answer is already the same on
@@ -308,12 +308,12 @@ sps_status spsi_linear_refresh(sps_linear *s);
 sps_status spsi_residual_create(sps_linear *s);
 sps_status spsi_residual_take(sps_linear *s, const sps_block **B_p);
 sps_status spsi_residual_give(sps_linear *s);
-/* mirror.c: looks at R and Z = M R of the first two applications of a
+/* precond_symmetry.c: compares R and Z = M R of the first two applications of a
  * preconditioner of the caller, for a method that needs a symmetric one, and
  * adds a note if it is not. */
-sps_status spsi_mirror_create(sps_linear *s);
-sps_status spsi_mirror_look(sps_linear *s, const sps_block *R,
-                            const sps_block *Z);
+sps_status spsi_precond_symmetry_create(sps_linear *s);
+sps_status spsi_precond_symmetry_check(sps_linear *s, const sps_block *R,
+                                       const sps_block *Z);
 /* Adds a note on the memory of the basis V, if it is in single precision. */
 void spsi_linear_note_single(const sps_linear *s, const sps_block *V);
 /* Y = A X; the product is counted and timed. */

@@ -58,7 +58,7 @@ double spsi_ritz_tolerance(const sps_ritz *r, int j);
 bool spsi_ritz_converged(const sps_ritz *r);
 /* Returns the sum of log(||r_j|| / tolerance_j) over the wanted columns whose
  * residual is above the tolerance. */
-double spsi_ritz_badness(const sps_ritz *r);
+double spsi_ritz_excess(const sps_ritz *r);
 /* Moves the converged ones among the leading columns of X to the front, and
  * those of M X. */
 sps_status spsi_ritz_converged_first(sps_ritz *r);

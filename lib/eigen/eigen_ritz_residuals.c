@@ -121,7 +121,7 @@ bool spsi_ritz_converged(const sps_ritz *r)
     return true;
 }
 
-double spsi_ritz_badness(const sps_ritz *r)
+double spsi_ritz_excess(const sps_ritz *r)
 {
     double sum = 0;
 

@@ -28,7 +28,7 @@
 
 /* The progress since pairs were last locked. */
 typedef struct course {
-    double best;         /* badness (eigen_ritz.h) of the X that is stored */
+    double best;         /* excess (eigen_ritz.h) of the X that is stored */
     double ratio;        /* largest of residual / tolerance, wanted pairs */
     double least;        /* smallest value of ratio so far */
     int leading;         /* largest number of leading columns that had
@@ -78,7 +78,7 @@ static sps_status start(sps_eigen *e, course *c)
  * M)^-1 M X, to which the residuals belong. */
 static sps_status snapshot(sps_eigen *e, double *best)
 {
-    double now = spsi_ritz_badness(&e->ritz);
+    double now = spsi_ritz_excess(&e->ritz);
 
     if (!(now < *best) || e->space.X.k < spsi_subspace_wanted(&e->space))
         return SPS_OK;
@@ -196,7 +196,7 @@ static sps_status refine(sps_eigen *e, course *c)
     for (int sweep = 0; able && sweep < SWEEPS && !*stop; sweep++) {
         SPS_TRY(correct(e, c));
         if (*stop) break;
-        able = spsi_ritz_badness(&e->ritz) <= c->best;
+        able = spsi_ritz_excess(&e->ritz) <= c->best;
         SPS_TRY(able ? snapshot(e, &c->best) : undo(e, c));
     }
     if (!*stop) SPS_TRY(test_rounding(&e->ritz, c));

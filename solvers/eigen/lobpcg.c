@@ -84,7 +84,7 @@ static sps_status start(sps_eigen *e, void *method)
 
     l->steps = 0;
     l->joins = true;
-    l->badness = HUGE_VAL;
+    l->excess = HUGE_VAL;
     return spsi_lobpcg_begin(e, l);
 }
 

@@ -13,7 +13,7 @@
 typedef struct lobpcg {
     int p;                /* columns of P */
     int steps;            /* steps since the start */
-    double badness;       /* spsi_ritz_badness at the last prediction */
+    double excess;       /* spsi_ritz_excess at the last prediction */
     int *active;          /* columns of X that produce directions */
     double *w;            /* 3 m eigenvalues */
     sps_small *F;         /* (m + p) x (m + p): [X P]'A [X P] */

@@ -189,11 +189,11 @@ static bool filters(const sps_eigen *e)
  * processes would have to agree on it and are left alone. */
 sps_status spsi_lobpcg_extend(sps_eigen *e, lobpcg *l)
 {
-    double before = l->badness, left = spsi_ritz_badness(&e->ritz);
+    double before = l->excess, left = spsi_ritz_excess(&e->ritz);
     const sps_subspace *s = &e->space;
     sps_status st;
 
-    l->badness = left;
+    l->excess = left;
     if (s->AS->width == s->longest ||
         s->longest < EXTENSION * s->AS->width || e->ctx->opt.comm ||
         !isfinite(before) || !clustered(e) ||
