@@ -10,8 +10,8 @@
 
 namespace {
 
-/* *faults becomes the faults (csr_blocks.cuh) of the rows of A, which is in
- * device memory. */
+/* *faults becomes the faults (csr_block_pattern.cuh) of the rows of A, which is
+ * in device memory. */
 sps_status look_for_faults(const product &p, const sps_csr *A, int *faults)
 {
     const int64_t blocks = ceil_div(A->nrow, 32);

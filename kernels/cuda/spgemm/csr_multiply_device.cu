@@ -41,8 +41,8 @@ bool same_matrix(const product &p)
     return p.A->rowptr == p.B->rowptr && p.A->nrow == p.B->nrow;
 }
 
-/* p->longest becomes the lengths of the longest rows of A and of B, and if
- * `blocks`, faults[] their faults (csr_blocks.cuh): one wait for both. */
+/* p->longest becomes the lengths of the longest rows of A and of B, and faults[]
+ * their faults (csr_block_pattern.cuh) if `blocks`: one wait for both. */
 sps_status look_at_rows(product *p, bool blocks, int *faults)
 {
     int found[4];

@@ -11,7 +11,7 @@
  * A matrix of dense, aligned blocks is transposed block by block: of each, only
  * the block column is sorted. */
 #include "cuda/base/watch.h"
-#include "cuda/spgemm/csr_blocks.cuh"
+#include "cuda/spgemm/csr_block_pattern.cuh"
 #include "cuda/spgemm/csr_device.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
