@@ -311,23 +311,33 @@ sps_status fill(sps_context *ctx, const sps_problem *p, sps_packed_plan *plan)
     return SPS_OK;
 }
 
-sps_status plan(sps_plan *super, const sps_problem *p)
+/* Sets the text of the plan, which depends on the values. */
+void tell(sps_packed_plan *plan)
 {
-    sps_packed_plan *plan = (sps_packed_plan *)super;
-
-    SPS_TRY_RETURN(fill(super->ctx, p, plan));
     snprintf(plan->rows.super.detail, sizeof plan->rows.super.detail,
              "%lld of %lld windows whole%s",
              (long long)plan->packed.escaped,
              (long long)plan->packed.windows,
              plan->exact ? ", values in float" : "");
+}
+
+sps_status plan(sps_plan *super, const sps_problem *p)
+{
+    sps_packed_plan *plan = (sps_packed_plan *)super;
+
+    SPS_TRY_RETURN(fill(super->ctx, p, plan));
+    tell(plan);
     return SPS_OK;
 }
 
-sps_status refresh(sps_plan *plan)
+sps_status refresh(sps_plan *super)
 {
-    SPS_TRY_RETURN(spsi_cuda_enter(plan->ctx));
-    return spsi_cuda_packed_values((sps_packed_plan *)plan);
+    sps_packed_plan *plan = (sps_packed_plan *)super;
+
+    SPS_TRY_RETURN(spsi_cuda_enter(super->ctx));
+    SPS_TRY_RETURN(spsi_cuda_packed_values(plan));
+    tell(plan);
+    return SPS_OK;
 }
 
 } // namespace
