@@ -10,6 +10,11 @@
  *     Q = A P;   a = (P'Q)^-1 P'R;   X += P a;   R -= Q a;
  *     Z = M R;   b = -(P'Q)^-1 Q'Z;  P = orth(Z + P b).
  *
+ * Over several processes a step sums twice (joined.h): P'P with P'Q and P'R,
+ * and the norms of R with Q'Z, where convergence is not near.  So Q = A P is
+ * computed before the condition of P is known, and again if P must be replaced,
+ * and Z before it is known whether there is a next step.
+ *
  * R always equals the true residual up to rounding, whatever was dropped from
  * P: dropping a direction can cost iterations, but not accuracy.  On hard
  * systems it costs many iterations, so P keeps directions down to 1e-10 of the
@@ -31,6 +36,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "block/joined.h"
 #include "core/timer.h"
 #include "driver/fused_cg.h"
 #include "solvers/float_directions.h"
@@ -42,6 +48,10 @@
  * host (24^3 grid on an H200: 170 us an iteration, with 1e4 70 us; 122
  * iterations with both). */
 #define CONDITION 1e4
+
+/* Where some residual has fallen less in a step, the next one may raise it,
+ * which can cost the Z that was computed before the norms were known. */
+#define STEADY 0.8
 
 enum { PLAIN = 64 };    /* largest number of columns for sound() */
 
@@ -66,12 +76,24 @@ struct block_cg {
     int why;            /* why the fused steps stopped: bits SPS_FUSED_... */
     sps_float_directions floats;
     bool met;           /* M has kept what it needs of the present R */
+    sps_joined *joined; /* room for sums over several processes, or NULL */
+    sps_small late;     /* of them: P'P, if `unchecked` */
+    bool unchecked;     /* the condition of P is not known */
+    bool kept;          /* the last P did not have to be replaced */
+    sps_block view;     /* Z in single precision */
+    const sps_block *Z; /* M R */
+    bool ahead;         /* the last step has computed Z, and T = Q'Z or Z'Q */
+    double fall, rise;  /* least and largest ratio of a norm to that of the step
+                           before */
 };
 
 /* Adds to X the steps that have not been added. */
 static sps_status settle(sps_linear *s, void *method)
 {
-    return spsi_floats_settle(s, &((struct block_cg *)method)->floats);
+    struct block_cg *m = method;
+
+    if (m->floats.on) m->ahead = false;   /* Z is behind P in `kept` */
+    return spsi_floats_settle(s, &m->floats);
 }
 
 static sps_status setup(sps_linear *s, void *method)
@@ -89,6 +111,7 @@ static sps_status setup(sps_linear *s, void *method)
     SPS_TRY(SPS_OWN(own, k, &m->w));
     SPS_TRY(spsi_fused_cg_create(own, k, false, CONDITION, &m->steps));
     SPS_TRY(spsi_floats_set_up(s, &m->floats));
+    SPS_TRY(spsi_own_joined(own, 3 * (int64_t)k * k, &m->joined));
 fail:
     return st;
 }
@@ -199,12 +222,14 @@ static sps_status orth(sps_linear *s, struct block_cg *m, sps_block *P)
     double condition = 1;
     int rank = 0, sure = 0;
 
+    m->kept = true;
     if (sound(m)) {
         s->width = P->k;
         return SPS_OK;
     }
     SPS_TRY(basis(s, m, &rank, &sure, &condition));
     if (!s->stop && (rank < P->k || condition > CONDITION)) {
+        m->kept = false;
         SPS_TRY(spsi_floats_widen(&m->floats, P));
         SPS_TRY(apply_basis(s, P, m->T, rank));
         SPS_TRY(spsi_gram(P, P, m->S));
@@ -236,6 +261,9 @@ static sps_status start(sps_linear *s, void *method)
     sps_status st = SPS_OK;
 
     m->ready = m->fused_P = m->behind = m->met = false;
+    m->unchecked = m->ahead = false;
+    m->kept = true;
+    m->fall = m->rise = 1;
     m->why = 0;
     m->width = s->width = s->k;
     spsi_floats_open(s, &m->floats);
@@ -279,6 +307,7 @@ static sps_status permute(sps_linear *s, void *method, const int *from,
     (void)count;
     ((struct block_cg *)method)->ready = false;
     ((struct block_cg *)method)->met = false;
+    ((struct block_cg *)method)->ahead = false;
     return SPS_OK;
 }
 
@@ -373,6 +402,100 @@ fail:
     return st;
 }
 
+/* Z = M R, in `room` or, where P is kept, in single precision after P, and the
+ * Gram matrix T of Z and Q: Z'Q if P is kept, otherwise Q'Z.  next: this step's
+ * P has not been counted yet. */
+static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
+                       sps_block *room, bool next, sps_small *T)
+{
+    sps_status st = SPS_OK;
+
+    if (m->floats.on) {
+        (next ? spsi_floats_next : spsi_floats_view)(s, &m->floats, s->k,
+                                                     &m->view);
+        m->Z = &m->view;
+        s->M->follows = m->met;
+        st = spsi_linear_precondition(s, &s->R, &m->view);
+        s->M->follows = m->met = false;
+        if (st != SPS_OK) return st;
+    } else {
+        spsi_block_narrow(room, s->k);
+        SPS_TRY(spsi_linear_direction(s, &s->R, room, &m->Z));
+    }
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = m->floats.on ? spsi_gram(m->Z, Q, T) : spsi_gram(Q, m->Z, T);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+fail:
+    return st;
+}
+
+/* R -= Q a with the squared norms of R. */
+static sps_status subtract(sps_linear *s, struct block_cg *m,
+                           const sps_block *Q, sps_small *norm2)
+{
+    sps_status st;
+
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = m->floats.on ? spsi_linear_subtract(s, Q, m->C, norm2, &m->met)
+                      : spsi_subtract(Q, m->C, &s->R, norm2);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    return st;
+}
+
+/* Returns whether Z is to be computed before the norms of R are known: all
+ * residuals fall; two steps like the last one would not bring the first of the
+ * open columns below its threshold; and the driver has no work to do between
+ * this step and the next.  The same on all processes. */
+static bool goes_on(const sps_linear *s, const struct block_cg *m)
+{
+    const int next = s->course.iteration + 1;
+    double near = INFINITY;
+
+    if (!m->joined || !(m->rise < STEADY) || next >= s->opt.max_iterations ||
+        next % s->opt.true_residual_every == 0 ||
+        (m->floats.on && m->floats.count + 1 >= SPS_FLOATS_KEPT))
+        return false;
+    for (int p = 0; p < s->k; p++)
+        if (!s->at.done[p])
+            near = fmin(near, s->resnorm[p] /
+                              (SPS_LINEAR_AIM *
+                               s->rhs.threshold[s->at.column[p]]));
+    return near * m->fall * m->fall > 1;
+}
+
+/* R -= Q a, its norms, and Z and T of the next step, with one sum for both. */
+static sps_status subtract_and_turn(sps_linear *s, struct block_cg *m,
+                                    const sps_block *Q)
+{
+    const int r = Q->k, k = s->k;
+    sps_small norm2, T;
+    sps_status st;
+
+    spsi_joined_open(m->joined);
+    norm2 = spsi_joined_small(m->joined, 1, k);
+    T = m->floats.on ? spsi_joined_small(m->joined, k, r)
+                     : spsi_joined_small(m->joined, r, k);
+    SPS_TRY(subtract(s, m, Q, &norm2));
+    SPS_TRY(turn(s, m, Q, s->work[1], true, &T));
+    SPS_TRY(spsi_joined_sum(m->joined));
+    spsi_joined_take(&norm2, m->norm2);
+    spsi_joined_take(&T, m->T);
+    m->ahead = true;
+fail:
+    return st;
+}
+
+/* Notes how fast the residuals fall, before resnorm is that of the new ones. */
+static void note_fall(const sps_linear *s, struct block_cg *m)
+{
+    m->fall = HUGE_VAL;
+    m->rise = 0;
+    for (int p = 0; p < s->k; p++) {
+        m->fall = fmin(m->fall, m->norm2->v[p] / s->resnorm[p]);
+        m->rise = fmax(m->rise, m->norm2->v[p] / s->resnorm[p]);
+    }
+}
+
 /* R -= Q a, X += P a with a = (P'Q)^-1 P'R. */
 static sps_status advance(sps_linear *s, struct block_cg *m,
                           const sps_block *P, const sps_block *Q)
@@ -380,22 +503,19 @@ static sps_status advance(sps_linear *s, struct block_cg *m,
     sps_status st = SPS_OK;
 
     m->pseudo = false;
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = spsi_gram_pair(m->floats.on ? &m->floats.single : P, Q, &s->R, m->G,
-                        m->C);
-    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    if (st != SPS_OK) return st;
     spsi_small_symmetrise(m->G);
     SPS_TRY(solve_gram(s, m));
     if (s->stop) return st;
-    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
     spsi_small_shape(m->norm2, 1, s->k);
-    st = m->floats.on
-        ? spsi_linear_subtract(s, Q, m->C, m->norm2, &m->met)
-        : spsi_subtract(Q, m->C, &s->R, m->norm2);
+    SPS_TRY(goes_on(s, m) ? subtract_and_turn(s, m, Q)
+                          : subtract(s, m, Q, m->norm2));
     for (int p = 0; p < s->k; p++) m->norm2->v[p] = sqrt(m->norm2->v[p]);
-    if (st == SPS_OK && m->floats.on && spsi_best_due(s, m->norm2->v))
-        st = spsi_floats_end(s, &m->floats, s->work[0]);
+    note_fall(s, m);
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    if (spsi_best_due(s, m->norm2->v)) {
+        m->ahead = false;   /* spsi_best_update uses work[1] */
+        if (m->floats.on) st = spsi_floats_end(s, &m->floats, s->work[0]);
+    }
     if (st == SPS_OK) st = spsi_best_update(s, m->norm2->v);
     if (st == SPS_OK && !s->stop)
         st = m->floats.on ? spsi_floats_put_off(s, &m->floats, m->C)
@@ -405,59 +525,53 @@ fail:
     return st;
 }
 
-/* *Z_p = M R, in `room` or, where P is kept, in single precision in `view`; C =
- * -Q'Z. */
-static sps_status turn(sps_linear *s, struct block_cg *m, const sps_block *Q,
-                       sps_block *room, sps_block *view, const sps_block **Z_p)
+/* C = -Q'Z from T. */
+static void negate(const sps_linear *s, struct block_cg *m, int r)
 {
-    sps_status st = SPS_OK;
+    spsi_small_shape(m->C, r, s->k);
+    for (int j = 0; j < s->k; j++)
+        for (int i = 0; i < r; i++)
+            *spsi_small_at(m->C, i, j) = m->floats.on
+                                             ? -*spsi_small_at(m->T, j, i)
+                                             : -*spsi_small_at(m->T, i, j);
+}
 
-    if (m->floats.on) {
-        spsi_floats_view(s, &m->floats, s->k, view);
-        *Z_p = view;
-        s->M->follows = m->met;
-        st = spsi_linear_precondition(s, &s->R, view);
-        s->M->follows = m->met = false;
-        if (st != SPS_OK) return st;
-    } else {
-        spsi_block_narrow(room, s->k);
-        SPS_TRY(spsi_linear_direction(s, &s->R, room, Z_p));
-    }
+/* P = Z + P b, and S = P'P. */
+static sps_status add_directions(sps_linear *s, struct block_cg *m,
+                                 sps_block *P, sps_small *S)
+{
+    sps_status st;
+
+    if (m->floats.on)
+        return spsi_floats_add(s, &m->floats, &m->view, m->C, P, S);
     spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-    st = m->floats.on ? spsi_gram(*Z_p, Q, m->T) : spsi_gram(Q, *Z_p, m->C);
+    st = spsi_combine(m->Z, m->C, P, S);
     spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
-    if (st != SPS_OK) return st;
-    if (m->floats.on) spsi_small_shape(m->C, Q->k, s->k);
-    for (int j = 0; j < m->C->cols; j++)
-        for (int i = 0; i < m->C->rows; i++)
-            *spsi_small_at(m->C, i, j) =
-                -*(m->floats.on ? spsi_small_at(m->T, j, i)
-                             : spsi_small_at(m->C, i, j));
-fail:
     return st;
 }
 
-/* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z. */
+/* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z.  If `late`, and the last P did not
+ * have to be replaced, P is not orthonormalised yet. */
 static sps_status redirect(sps_linear *s, struct block_cg *m, sps_block *P,
-                           const sps_block *Q, sps_block *room)
+                           const sps_block *Q, sps_block *room, bool late)
 {
     const bool first = m->floats.count == 0;   /* Z may share P's memory */
     sps_status st = SPS_OK;
-    const sps_block *Z;
-    sps_block view;
 
     if (first) SPS_TRY(spsi_floats_widen(&m->floats, P));
-    SPS_TRY(turn(s, m, Q, room, &view, &Z));
+    if (!m->ahead) SPS_TRY(turn(s, m, Q, room, false, m->T));
+    m->ahead = false;
+    negate(s, m, Q->k);
     SPS_TRY(solve_gram(s, m));
     if (s->stop) return st;
-    if (m->floats.on) {
-        SPS_TRY(spsi_floats_add(s, &m->floats, &view, m->C, P, m->S));
-    } else {
-        spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
-        st = spsi_combine(Z, m->C, P, m->S);
-        spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+    m->unchecked = late && m->joined && m->kept;
+    if (m->unchecked) {
+        spsi_joined_open(m->joined);
+        m->late = spsi_joined_small(m->joined, s->k, s->k);
+        return add_directions(s, m, P, &m->late);
     }
-    if (st == SPS_OK) st = orth(s, m, P);
+    SPS_TRY(add_directions(s, m, P, m->S));
+    st = orth(s, m, P);
 fail:
     return st;
 }
@@ -467,13 +581,62 @@ fail:
  * with multigrid that is most of the time of a step, and is saved when all
  * columns have converged. */
 static sps_status take_directions(sps_linear *s, struct block_cg *m,
-                                  sps_block *P)
+                                  sps_block *P, bool late)
 {
     const bool behind = m->behind;
 
     m->behind = false;
-    if (behind) return redirect(s, m, P, s->work[2], s->work[1]);
+    if (behind) return redirect(s, m, P, s->work[2], s->work[1], late);
     return m->fused_P ? refresh_basis(s, m, P) : SPS_OK;
+}
+
+/* G = P'Q and C = P'R, and S = P'P if P is unchecked. */
+static sps_status gram_pair(sps_linear *s, struct block_cg *m,
+                            const sps_block *P, const sps_block *Q)
+{
+    sps_small G, C;
+    sps_status st;
+
+    if (m->floats.on) P = &m->floats.single;
+    if (!m->joined) return spsi_gram_pair(P, Q, &s->R, m->G, m->C);
+    if (!m->unchecked) spsi_joined_open(m->joined);
+    G = spsi_joined_small(m->joined, P->k, Q->k);
+    C = spsi_joined_small(m->joined, P->k, s->k);
+    SPS_TRY(spsi_gram_pair(P, Q, &s->R, &G, &C));
+    SPS_TRY(spsi_joined_sum(m->joined));
+    spsi_joined_take(&G, m->G);
+    spsi_joined_take(&C, m->C);
+    if (m->unchecked) spsi_joined_take(&m->late, m->S);
+fail:
+    return st;
+}
+
+/* Q = A P and its Gram matrices. */
+static sps_status multiply(sps_linear *s, struct block_cg *m, sps_block *P,
+                           sps_block *Q)
+{
+    sps_status st;
+
+    spsi_block_narrow(Q, P->k);
+    SPS_TRY(spsi_floats_multiply(s, &m->floats, P, Q));
+    spsi_phase_begin(s->ctx, SPS_PHASE_GRAM);
+    st = gram_pair(s, m, P, Q);
+    spsi_phase_end(s->ctx, SPS_PHASE_GRAM);
+fail:
+    return st;
+}
+
+/* Orthonormalises a P that was multiplied before, where necessary. */
+static sps_status check_basis(sps_linear *s, struct block_cg *m, sps_block *P,
+                              sps_block *Q)
+{
+    sps_status st;
+
+    m->unchecked = false;
+    SPS_TRY(orth(s, m, P));
+    if (!s->stop && !m->kept) st = multiply(s, m, P, Q);
+fail:
+    return st;
 }
 
 static sps_status step(sps_linear *s, void *method)
@@ -482,13 +645,14 @@ static sps_status step(sps_linear *s, void *method)
     sps_block *P = s->work[0], *Q = s->work[2];
     sps_status st;
 
-    SPS_TRY(take_directions(s, m, P));
+    SPS_TRY(take_directions(s, m, P, true));
     if (s->stop) return st;
     m->ready = false;
     m->why = 0;
+    SPS_TRY(multiply(s, m, P, Q));
+    if (m->unchecked) SPS_TRY(check_basis(s, m, P, Q));
+    if (s->stop) return st;
     m->width = P->k;
-    spsi_block_narrow(Q, P->k);
-    SPS_TRY(spsi_floats_multiply(s, &m->floats, P, Q));
     SPS_TRY(advance(s, m, P, Q));
     m->behind = !s->stop;
 fail:
@@ -509,7 +673,7 @@ static sps_status queue(sps_linear *s, void *method, int *count, int *taken,
 
     *taken = 0;
     if (!fused(s, m, &t)) return st;
-    if (m->behind) SPS_TRY(take_directions(s, m, P));
+    if (m->behind) SPS_TRY(take_directions(s, m, P, false));
     if (s->stop) return st;
     for (int attempt = 0; attempt < 2 && *taken == 0; attempt++) {
         if (m->why & SPS_FUSED_BROKEN) s->stop = SPS_STOP_NOT_FINITE;

@@ -62,6 +62,14 @@ void spsi_floats_view(const sps_linear *s, sps_float_directions *d, int r,
     spsi_block_narrow(view, r);
 }
 
+void spsi_floats_next(const sps_linear *s, sps_float_directions *d, int r,
+                      sps_block *view)
+{
+    (void)s;
+    spsi_basis_block(d->kept, d->count + 1, view);
+    spsi_block_narrow(view, r);
+}
+
 sps_status spsi_floats_start(sps_linear *s, sps_float_directions *d,
                              sps_small *S)
 {

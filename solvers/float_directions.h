@@ -41,6 +41,10 @@ sps_status spsi_floats_start(sps_linear *s, sps_float_directions *d,
 /* Sets *view to the single-precision storage of this step's P, r columns. */
 void spsi_floats_view(const sps_linear *s, sps_float_directions *d, int r,
                       sps_block *view);
+/* The same for the step after this one; count must be below SPS_FLOATS_KEPT -
+ * 1, so that there is no sum between them. */
+void spsi_floats_next(const sps_linear *s, sps_float_directions *d, int r,
+                      sps_block *view);
 /* Gives the block P, in double precision, the values of d->single. */
 sps_status spsi_floats_widen(sps_float_directions *d, sps_block *P);
 /* Rounds a new basis of P to single precision. */

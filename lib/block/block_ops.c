@@ -10,6 +10,7 @@
 
 #include "block/block.h"
 #include "block/chunk_sums.h"
+#include "block/joined.h"
 #include "block/small.h"
 #include "core/backend.h"
 #include "core/comm.h"
@@ -39,6 +40,7 @@ static bool ordered(const sps_block *X)
 
 sps_status spsi_small_reduce(sps_small *C)
 {
+    if (spsi_small_joined(C)) return SPS_OK;
     assert(!spsi_comm_many(C->ctx) || C->place == SPS_HOST);
     return spsi_reduce(C->ctx, C->v, C->rows * C->cols);
 }
@@ -99,16 +101,20 @@ sps_status spsi_scale_rows(const sps_block *d, const sps_block *X,
     return empty(X) ? SPS_OK : of(X)->scale_rows(d, X, Y);
 }
 
+static sps_status own_dots(const sps_block *X, const sps_block *Y, double *out)
+{
+    if (X->n > 0 && X->k > 0) return of(X)->dots(X, Y, out);
+    memset(out, 0, (size_t)X->k * sizeof *out);
+    return SPS_OK;
+}
+
 sps_status spsi_dots(const sps_block *X, const sps_block *Y, double *out)
 {
     sps_status st;
 
     assert(alike(X, Y));
     if (ordered(X)) return spsi_chunk_dots(X, Y, out);
-    if (X->n == 0)
-        memset(out, 0, (size_t)X->k * sizeof *out);
-    else if (X->k > 0)
-        SPS_TRY(of(X)->dots(X, Y, out));
+    SPS_TRY(own_dots(X, Y, out));
     SPS_TRY(spsi_reduce(X->ctx, out, X->k));
 fail:
     return st;
@@ -249,7 +255,8 @@ static sps_status clear_small(sps_small *C)
     for (int j = 0; column && j < C->cols; j++) {
         double *v = spsi_small_at(C, 0, j);
 
-        if (C->place == SPS_HOST) memset(v, 0, column);
+        if (C->place == SPS_HOST || spsi_small_joined(C))
+            memset(v, 0, column);
         else SPS_TRY(C->ctx->backend->upload(C->ctx, v, zeros, column));
     }
 fail:
@@ -311,6 +318,7 @@ static sps_status squares(const sps_block *R, sps_small *S)
     sps_status st;
 
     if (S->rows > 1) return spsi_gram(R, R, S);
+    if (spsi_small_joined(S)) return own_dots(R, R, S->v);
     if (S->place == SPS_HOST) return spsi_dots(R, R, S->v);
     SPS_TRY(spsi_dots(R, R, norm2));
     SPS_TRY(S->ctx->backend->upload(S->ctx, S->v, norm2,

@@ -22,7 +22,7 @@
 #include "core/timer.h"
 
 enum { FAILED, WHO, ASKED, CANCELLED, CLOCK, MARK, SQUARE, HEAD };
-enum { FIRST = 256, MARKS = 1 << 18, MOST = 1 << 14, LONGEST = 4096 };
+enum { FIRST = 272, MARKS = 1 << 18, MOST = 1 << 14, LONGEST = 4096 };
 
 /* Created before the contexts that use it, and therefore by malloc. */
 struct sps_comm {

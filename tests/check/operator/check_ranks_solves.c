@@ -323,8 +323,116 @@ START_TEST(an_iteration_of_block_cg_sends_little)
 }
 END_TEST
 
+/* Steps with a preconditioner that is not a diagonal, which the host decides
+ * upon: two sums as well, while convergence is far. */
+START_TEST(a_preconditioned_iteration_sums_twice)
+{
+    static const char *const precond[] = { "chebyshev", "amg", "fsai" };
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 2500, 1, ZOO_SPD, SPS_F64);
+    double *b = zoo_block(A->nrow, 3, 3, 1, ZOO_RANDOM);
+    work w = { .A = A, .k = 3, .x = b, .solver = "block_cg" };
+    long sums[2], exchanges[2];
+
+    if (runner_place() == SPS_CUDA)
+        runner_leave_out("staged messages have sums of their own");
+    for (int i = 0; i < 3; i++) {
+        w.precond = precond[i];
+        count_traffic(&w, 2, &sums[0], &exchanges[0]);
+        count_traffic(&w, 5, &sums[1], &exchanges[1]);
+        ck_assert_msg(sums[1] - sums[0] == 6, "%s: %ld sums in 3 iterations",
+                      precond[i], sums[1] - sums[0]);
+    }
+    free(b);
+    zoo_free(&A);
+}
+END_TEST
+
+/* ------------------------------------------------------- columns that leave */
+
+enum { ROWS = 240, ALL = 4 };
+
+typedef struct leaving {
+    const sps_csr *A;
+    const double *b;          /* ROWS x ALL */
+    double x[ROWS * ALL];
+    int iterations;
+} leaving;
+
+static void solve_all(crew_member *m)
+{
+    leaving *l = m->data;
+    crew_system c = { .A = l->A, .b = l->b, .x = l->x, .k = ALL };
+
+    sps_options_default(&c.opt);
+    c.opt.solver = "block_cg";
+    c.opt.precond = "chebyshev";
+    c.opt.degree = 2;
+    crew_solve(m, &c);
+    if (!m->st && c.result.stop != SPS_STOP_CONVERGED) m->st = SPS_EBUG;
+    if (m->rank == 0) l->iterations = c.result.iterations;
+}
+
+/* Differences of a bar; the right-hand sides but the last are sums of few
+ * eigenvectors, which block CG finds in SOON steps. */
+enum { SOON = 3 };
+
+static sps_csr *bar(double *b)
+{
+    static int64_t rowptr[ROWS + 1];
+    static int32_t col[3 * ROWS];
+    static double val[3 * ROWS];
+    static sps_csr A = { .struct_size = sizeof A, .nrow = ROWS, .ncol = ROWS,
+                         .rowptr = rowptr, .col = col, .val = val,
+                         .dtype = SPS_F64, .place = SPS_HOST,
+                         .props = SPS_SYMMETRIC | SPS_SPD };
+    int64_t p = 0;
+
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = i - 1; j <= i + 1; j++) {
+            if (j < 0 || j == ROWS) continue;
+            col[p] = j;
+            val[p++] = i == j ? 2.5 : -1;
+        }
+        rowptr[i + 1] = p;
+        for (int c = 0; c < ALL; c++) {
+            b[i * ALL + c] = c + 1 < ALL ? 0 : cos(i * i);
+            for (int e = 0; e < (ALL - 1) * SOON && c + 1 < ALL; e++)
+                b[i * ALL + c] += cos(e * c) * sin((20 * e + 9) * (i + 1) *
+                                                   acos(-1) / (ROWS + 1));
+        }
+    }
+    A.nnz = p;
+    return &A;
+}
+
+/* Their columns converge at once, when M R of all has been computed. */
+START_TEST(directions_of_columns_that_leave_are_not_used)
+{
+    static double b[ROWS * ALL];
+    leaving l = { .A = bar(b), .b = b };
+    int alone;
+
+    all_went_well(crew_run(member, 1, solve_all, &l), "alone", 1);
+    alone = l.iterations;
+    all_went_well(crew_run(member, 3, solve_all, &l), "three", 3);
+    ck_assert_int_gt(alone, 4);
+    ck_assert_int_le(abs(l.iterations - alone), 1);
+    for (int i = 0; i < ROWS; i++)
+        for (int c = 0; c < ALL; c++) {
+            double r = b[i * ALL + c];
+
+            for (int64_t p = l.A->rowptr[i]; p < l.A->rowptr[i + 1]; p++)
+                r -= ((const double *)l.A->val)[p] *
+                     l.x[l.A->col[p] * ALL + c];
+            ck_assert_msg(fabs(r) < 1e-6, "row %d, column %d: %g", i, c, r);
+        }
+}
+END_TEST
+
 static const runner_test tests[] = {
     RUNNER_TEST(an_iteration_of_block_cg_sends_little),
+    RUNNER_TEST(a_preconditioned_iteration_sums_twice),
+    RUNNER_TEST(directions_of_columns_that_leave_are_not_used),
     RUNNER_TEST(what_does_not_count_there_is_refused_by_name),
     RUNNER_TEST(what_is_wrong_on_one_process_ends_the_call_on_all),
     RUNNER_TEST(rows_marked_on_some_processes_are_not_marked),
