@@ -263,17 +263,22 @@ fail:
     return st;
 }
 
+static sps_status own_gram(const sps_block *X, const sps_block *Y, sps_small *C)
+{
+    assert(X->n == Y->n && X->k <= C->max_rows && Y->k <= C->max_cols);
+    spsi_small_shape(C, X->k, Y->k);
+    return empty(X) || empty(Y) ? clear_small(C) : of(X)->gram(X, Y, C);
+}
+
 sps_status spsi_gram(const sps_block *X, const sps_block *Y, sps_small *C)
 {
     sps_status st;
 
-    assert(X->n == Y->n && X->k <= C->max_rows && Y->k <= C->max_cols);
-    spsi_small_shape(C, X->k, Y->k);
-    if (ordered(X)) return spsi_chunk_gram(X, Y, C);
-    if (empty(X) || empty(Y))
-        SPS_TRY(clear_small(C));
-    else
-        SPS_TRY(of(X)->gram(X, Y, C));
+    if (ordered(X)) {
+        spsi_small_shape(C, X->k, Y->k);
+        return spsi_chunk_gram(X, Y, C);
+    }
+    SPS_TRY(own_gram(X, Y, C));
     SPS_TRY(spsi_small_reduce(C));
 fail:
     return st;
@@ -290,23 +295,57 @@ sps_status spsi_mul_small(double a, const sps_block *X, const sps_small *C,
 
 /* ------------------------------------------------------------- fused forms */
 
+/* Sums G and C over processes, at once unless they are large. */
+static sps_status reduce_pair(sps_small *G, sps_small *C)
+{
+    enum { MOST = 2048 };
+    const int g = G->rows * G->cols, c = C->rows * C->cols;
+    double both[MOST];
+    sps_status st;
+
+    if (!spsi_comm_many(G->ctx) || spsi_small_joined(G)) return SPS_OK;
+    if (g + c > MOST) {
+        SPS_TRY(spsi_small_reduce(G));
+        return spsi_small_reduce(C);
+    }
+    memcpy(both, G->v, (size_t)g * sizeof *both);
+    memcpy(both + g, C->v, (size_t)c * sizeof *both);
+    SPS_TRY(spsi_reduce(G->ctx, both, g + c));
+    memcpy(G->v, both, (size_t)g * sizeof *both);
+    memcpy(C->v, both + g, (size_t)c * sizeof *both);
+fail:
+    return st;
+}
+
+static sps_status own_pair(const sps_block *P, const sps_block *Q,
+                           const sps_block *R, sps_small *G, sps_small *C)
+{
+    sps_status st;
+
+    if (!of(P)->gram_pair || empty(P) || empty(Q) || empty(R) ||
+        (P->dtype == SPS_F32 && of(P)->place == SPS_HOST)) {
+        SPS_TRY(own_gram(P, Q, G));
+        return own_gram(P, R, C);
+    }
+    assert(P->n == Q->n && P->n == R->n);
+    spsi_small_shape(G, P->k, Q->k);
+    spsi_small_shape(C, P->k, R->k);
+    return of(P)->gram_pair(P, Q, R, G, C);
+fail:
+    return st;
+}
+
 sps_status spsi_gram_pair(const sps_block *P, const sps_block *Q,
                           const sps_block *R, sps_small *G, sps_small *C)
 {
     sps_status st;
 
-    if (!of(P)->gram_pair || ordered(P) || empty(P) || empty(Q) || empty(R) ||
-        (P->dtype == SPS_F32 && of(P)->place == SPS_HOST)) {
+    if (ordered(P)) {
         SPS_TRY(spsi_gram(P, Q, G));
-        SPS_TRY(spsi_gram(P, R, C));
-        return SPS_OK;
+        return spsi_gram(P, R, C);
     }
-    assert(P->n == Q->n && P->n == R->n);
-    spsi_small_shape(G, P->k, Q->k);
-    spsi_small_shape(C, P->k, R->k);
-    SPS_TRY(of(P)->gram_pair(P, Q, R, G, C));
-    SPS_TRY(spsi_small_reduce(G));
-    SPS_TRY(spsi_small_reduce(C));
+    SPS_TRY(own_pair(P, Q, R, G, C));
+    SPS_TRY(reduce_pair(G, C));
 fail:
     return st;
 }
