@@ -361,6 +361,16 @@ static bool spans_all(const sps_eigen *e, const course *c)
            !e->transform.inverted && !c->refined;
 }
 
+/* One step, which allocates nothing unless it solves with A - sigma M. */
+static sps_status step(sps_eigen *e)
+{
+    const bool steady = spsi_comm_steady(e->ctx, !e->transform.inverted);
+    const sps_status st = e->type->step(e, e->method);
+
+    (void)spsi_comm_steady(e->ctx, steady);
+    return st;
+}
+
 static sps_status iterate(sps_eigen *e, course *c)
 {
     sps_status st = SPS_OK;
@@ -370,7 +380,7 @@ static sps_status iterate(sps_eigen *e, course *c)
     search->stop = spsi_eigen_limit(e);
     if (search->stop) return SPS_OK;
     SPS_TRY(e->policy->move_precond(&e->precond, &e->ritz, search));
-    SPS_TRY(e->type->step(e, e->method));
+    SPS_TRY(step(e));
     search->iteration++;
     c->fresh = c->confirmed = false;
     if (!spans_all(e, c)) return SPS_OK;

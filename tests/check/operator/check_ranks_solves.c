@@ -131,15 +131,49 @@ static void solve(crew_member *m)
     crew_solve(m, &c);
 }
 
+static void find_pairs(crew_member *m)
+{
+    const work *w = m->data;
+    const int64_t first = crew_first(w->A->nrow, m->all->size, m->rank);
+    const int64_t n = crew_first(w->A->nrow, m->all->size, m->rank + 1) - first;
+    double lambda[MOST];
+    sps_csr *own = NULL;
+    sps_operator *op = NULL;
+    sps_solver *s = NULL;
+    sps_block *X = NULL;
+    sps_eigen_result r = { .struct_size = sizeof r };
+    sps_options opt;
+
+    sps_options_default(&opt);
+    opt.solver = "lobpcg";
+    opt.precond = w->precond;
+    if (w->iterations) opt.max_iterations = w->iterations;
+    m->st = crew_rows(m, w->A, &own);
+    if (!m->st) m->st = sps_operator_csr(m->ctx, own, 8, &opt, &op);
+    if (!m->st) m->st = sps_block_create(m->ctx, n, w->k, &X);
+    if (m->host) fail_alloc_allow(m->host->data, w->odd);
+    if (!m->st)
+        m->st = sps_solver_create_eigen(op, NULL, NULL, w->k, &opt, &s);
+    if (!m->st) m->st = sps_solver_eigen(s, X, lambda, &r);
+    if (m->st)
+        strncpy(m->error, sps_context_error(m->ctx), sizeof m->error - 1);
+    sps_solver_destroy(&s);
+    sps_operator_destroy(&op);
+    sps_block_destroy(&X);
+    sps_csr_destroy(m->ctx, &own);
+}
+
 /* Allocation `allowed` of rank 1, if it has so many, and all later ones fail;
  * returns how many it has. */
 static long fail_at(work *w, long allowed, bool *failed)
 {
+    void (*task)(crew_member *) = strcmp(w->solver, "lobpcg") ? solve
+                                                             : find_pairs;
     fail_alloc f = { .allowed = -1 };
 
     w->odd = (int)allowed;
     member[1].host = fail_alloc_host(&f);
-    ck_assert_msg(crew_run(member, 3, solve, w), "%s, %s: a deadlock when "
+    ck_assert_msg(crew_run(member, 3, task, w), "%s, %s: a deadlock when "
                   "allocation %ld fails", w->solver, w->precond, allowed);
     member[1].host = NULL;
     for (int r = 0; r < 3; r++)
@@ -181,6 +215,7 @@ START_TEST(a_process_out_of_memory_ends_the_call_on_all)
     run_out_of_memory("gmres", "ilu0", 3);
     run_out_of_memory("idr", "block_jacobi", 3);
     run_out_of_memory("block_cg", "amg", 5);
+    run_out_of_memory("lobpcg", "amg", 3);
     run_out_of_memory("gmres", "ilut", 3);
     run_out_of_memory("gmres", "isai", 3);
     run_out_of_memory("gmres", "fsai", 3);
@@ -429,7 +464,26 @@ START_TEST(directions_of_columns_that_leave_are_not_used)
 }
 END_TEST
 
+START_TEST(an_iteration_of_lobpcg_sums_twice)
+{
+    sps_csr *A = zoo_matrix(zoo_find("grid5"), 2500, 1, ZOO_SPD, SPS_F64);
+    work w = { .A = A, .k = 2, .precond = "amg", .odd = -1 };
+    long sums[2];
+
+    if (runner_place() == SPS_CUDA)
+        runner_leave_out("staged messages have sums of their own");
+    for (int i = 0; i < 2; i++) {
+        w.iterations = 4 + 3 * i;
+        all_went_well(crew_run(member, 3, find_pairs, &w), "lobpcg", 3);
+        sums[i] = member[0].all->sums;
+    }
+    ck_assert_int_eq(sums[1] - sums[0], 6);
+    zoo_free(&A);
+}
+END_TEST
+
 static const runner_test tests[] = {
+    RUNNER_TEST(an_iteration_of_lobpcg_sums_twice),
     RUNNER_TEST(an_iteration_of_block_cg_sends_little),
     RUNNER_TEST(a_preconditioned_iteration_sums_twice),
     RUNNER_TEST(directions_of_columns_that_leave_are_not_used),
