@@ -307,7 +307,6 @@ static sps_status distribute(sps_operator *op, const sps_csr *A,
     SPS_TRY(agree_on_marks(ctx, A->props, &op->props));
     op->caller.nnz = A->nnz;
     SPS_TRY(spsi_ranks_divide(ctx, r, u));
-    SPS_TRY(sum_halos(ctx, r));
     SPS_TRY(make_plans(ctx, r, u, o));
 fail:
     return st;
@@ -328,6 +327,7 @@ static sps_status create_many(sps_context *ctx, const sps_csr *A,
     SPS_TRY(take_options(ctx, opt, &o, &how));
     SPS_TRY(spsi_operator_new(ctx, &op));
     SPS_TRY(distribute(op, A, u, &o));
+    SPS_TRY(sum_halos(ctx, op->ranks));
     if (how) SPS_TRY(spsi_ranks_reorder(op, how, &o));
     *op_p = op;
     return SPS_OK;

@@ -54,7 +54,8 @@ struct sps_ranks {
                                  working precision */
     int64_t gathered;         /* most rows of a coarser matrix that each process
                                  stores whole; 0: as the place requires */
-    struct sps_ranks_halo {   /* sps_operator_halo */
+    struct sps_ranks_halo {   /* sps_operator_halo; 0 in operators of levels
+                                 and their prolongators */
         int64_t rows, most;
         int neighbours;
     } received;
