@@ -825,7 +825,7 @@ typedef struct sps_option_info {
     const char *default_value; /**< "" if there is none */
     const char *unit;         /**< of numbers, such as "seconds" or "steps";
                                    or "" */
-    const char *argument;     /**< placeholder of the value in a synopsis */
+    const char *argument;     /**< name of the value in a synopsis */
     const char *group;        /**< a heading, such as "Method" or "Stopping";
                                    "" for what the command sets otherwise */
     const char *readers;      /**< methods and preconditioners that use it,

@@ -79,7 +79,7 @@ struct block_cg {
     sps_joined *joined; /* room for sums over several processes, or NULL */
     sps_small late;     /* of them: P'P, if `unchecked` */
     bool unchecked;     /* the condition of P is not known */
-    bool kept;          /* the last P did not have to be replaced */
+    bool kept;          /* orthonormalisation left the last P unchanged */
     sps_block view;     /* Z in single precision */
     const sps_block *Z; /* M R */
     bool ahead;         /* the last step has computed Z, and T = Q'Z or Z'Q */
@@ -485,7 +485,8 @@ fail:
     return st;
 }
 
-/* Notes how fast the residuals fall, before resnorm is that of the new ones. */
+/* Sets fall and rise from the new norms of the residuals, in norm2, and those
+ * of the step before, which resnorm still has. */
 static void note_fall(const sps_linear *s, struct block_cg *m)
 {
     m->fall = HUGE_VAL;
@@ -550,8 +551,9 @@ static sps_status add_directions(sps_linear *s, struct block_cg *m,
     return st;
 }
 
-/* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z.  If `late`, and the last P did not
- * have to be replaced, P is not orthonormalised yet. */
+/* P = orth(Z + P b) with b = -(P'Q)^-1 Q'Z.  With `late`,
+ * unless the last P had to be replaced, P is not orthonormalised yet:
+ * check_basis does that when P'P has been summed together with P'Q. */
 static sps_status redirect(sps_linear *s, struct block_cg *m, sps_block *P,
                            const sps_block *Q, sps_block *room, bool late)
 {

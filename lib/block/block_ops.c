@@ -103,7 +103,7 @@ sps_status spsi_scale_rows(const sps_block *d, const sps_block *X,
 
 static sps_status own_dots(const sps_block *X, const sps_block *Y, double *out)
 {
-    if (X->n > 0 && X->k > 0) return of(X)->dots(X, Y, out);
+    if (!empty(X)) return of(X)->dots(X, Y, out);
     memset(out, 0, (size_t)X->k * sizeof *out);
     return SPS_OK;
 }

@@ -16,7 +16,8 @@
 extern "C" {
 #endif
 
-/* The place of such results. */
+/* The place of such results, by which block operations recognise them.  No
+ * other small matrix has it. */
 #define SPS_JOINED SPS_AUTO
 
 typedef struct sps_joined {

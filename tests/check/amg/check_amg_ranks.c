@@ -280,7 +280,8 @@ static void refuses_vectors(work w, sps_status st, bool one, const char *text)
                       member[r].error);
 }
 
-/* A vector may be zero on one process, but not on all. */
+/* A near-null vector may be zero in the rows of one process, but not in those
+ * of all. */
 START_TEST(vectors_are_judged_by_the_rows_of_all)
 {
     whole g = make("poisson7 12");

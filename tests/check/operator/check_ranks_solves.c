@@ -163,8 +163,9 @@ static void find_pairs(crew_member *m)
     sps_csr_destroy(m->ctx, &own);
 }
 
-/* Allocation `allowed` of rank 1, if it has so many, and all later ones fail;
- * returns how many it has. */
+/* Solves while on rank 1 the first `allowed` allocations of host memory succeed
+ * and all later ones fail (-1: none fails); *failed: whether one failed.
+ * Returns the number of allocations of rank 1. */
 static long fail_at(work *w, long allowed, bool *failed)
 {
     void (*task)(crew_member *) = strcmp(w->solver, "lobpcg") ? solve
@@ -251,7 +252,8 @@ static void try_again(crew_member *m)
     sps_csr_destroy(m->ctx, &own);
 }
 
-/* On a GPU the first attempts end within the opening of the wire, too. */
+/* On a GPU the first attempts also fail while the messages of device memory
+ * (wire.c) are set up. */
 START_TEST(a_call_without_memory_can_be_repeated)
 {
     sps_csr *A = zoo_matrix(zoo_find("grid5"), 49, 1, ZOO_INTEGER, SPS_F64);
@@ -407,8 +409,9 @@ static void solve_all(crew_member *m)
     if (m->rank == 0) l->iterations = c.result.iterations;
 }
 
-/* Differences of a bar; the right-hand sides but the last are sums of few
- * eigenvectors, which block CG finds in SOON steps. */
+/* Second differences along a bar.  All right-hand sides but the last are in the
+ * span of (ALL - 1) SOON eigenvectors, so that block CG solves for these
+ * columns in about SOON steps, long before the last one. */
 enum { SOON = 3 };
 
 static sps_csr *bar(double *b)

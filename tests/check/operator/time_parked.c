@@ -191,8 +191,8 @@ static outcome attempt(const way *w, int64_t layers, bool timed)
     return is;
 }
 
-/* Returns the largest number of layers that has room, or, if `kept`, of which
- * the operator keeps A on the GPU. */
+/* Returns the largest number of layers of the grid for which a solve has room,
+ * or, if `kept`, for which the operator still keeps A on the GPU. */
 static int64_t most_layers(const way *w, bool kept)
 {
     int64_t least = 1, over = (int64_t)(limit / 3 / 8) / columns / 4096;
